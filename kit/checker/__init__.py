@@ -1,0 +1,1 @@
+"""Judge a bundle from its evidence alone."""

@@ -1,0 +1,61 @@
+"""What a rule is: code, name, text and one function from evidence to findings.
+
+A rule file is `rules/gkNNN_<fault>.py`. Its module docstring is the rule's published text, its
+one function `check`, decorated with `@rule`, yields a `Finding` for every fault and nothing for
+sound evidence. It may raise `Unproven` where the evidence it needs is missing and `NotApplicable`
+where the clause does not concern this bundle.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from kit.bundle.reader import Bundle
+    from kit.ruleset import Ruleset
+
+Outcome = Literal["pass", "fail", "warn", "not_applicable", "unproven", "error"]
+Check = Callable[["Bundle", "Ruleset"], Iterator["Finding"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fault: where (bundle-relative path and place in it), what was found, what is required.
+
+    All three texts may carry foreign content; whoever prints them escapes.
+    """
+
+    place: str
+    found: str
+    required: str
+    severity: Literal["fail", "warn"] = "fail"
+
+
+class Unproven(Exception):  # noqa: N818 - an outcome, not an error
+    """The evidence that would decide is not in the bundle; the text says which and why."""
+
+
+class NotApplicable(Exception):  # noqa: N818 - an outcome, not an error
+    """The clause does not concern this bundle; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule of the catalogue. `clauses` are ids of the methodology, such as `M19`."""
+
+    code: str
+    name: str
+    clauses: tuple[str, ...]
+    since: str
+    text: str
+    check: Check
+
+
+def rule(code: str, name: str, *, clauses: tuple[str, ...], since: str) -> Callable[[Check], Rule]:
+    """Make a `Rule` of a check function; its text is the docstring of the function's module."""
+
+    def decorate(check: Check) -> Rule:
+        text = check.__globals__["__doc__"]
+        return Rule(code, name, clauses, since, text, check)
+
+    return decorate

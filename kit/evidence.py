@@ -1,0 +1,414 @@
+"""The documents of a bundle beside its plan and raw series: one frozen dataclass each.
+
+The runner fills them, the checker judges them. Every time is in nanoseconds of CLOCK_MONOTONIC
+since the bundle's start, so documents and series of one bundle share one time line. A value that
+the machine could not supply is null, and `missing` says why.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from kit.plan import DispatchMode, TimingMethod
+
+Status = Literal[
+    "measured", "out_of_memory", "unsupported", "crashed", "timed_out", "device_error", "interrupted"
+]
+StopReason = Literal["settled", "counts", "cap"]
+
+
+@dataclass(frozen=True, slots=True)
+class KitVersion:
+    """Which kit measured: version, git commit of its checkout (null when installed), cleanness."""
+
+    version: str
+    commit: str | None
+    clean: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFacts:
+    """What one device says of itself.
+
+    `id` is `cpu` or `gpu-` and 12 hexadecimal digits of the SHA-256 of its UUID. `cache_bytes` is
+    the last-level cache a GEMM's operands could stay in: L2 on a GPU, L3 on a host.
+    """
+
+    id: str
+    kind: Literal["gpu", "cpu"]
+    name: str
+    compute_capability: str | None
+    sm_count: int | None
+    cache_bytes: int
+    memory_bytes: int
+    memory_bus_bits: int | None
+    maximum_graphics_mhz: int | None
+    maximum_memory_mhz: int | None
+    vbios_version: str | None
+    inforom_version: str | None
+    gsp_version: str | None
+    ecc_enabled: bool | None
+    mig_enabled: bool | None
+    persistence_enabled: bool | None
+    compute_mode: str | None
+    virtualization: str | None
+    pcie_generation: int | None
+    pcie_width: int | None
+    missing: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The measured fingerprint of the machine: allow-listed facts, no names, no serials.
+
+    `packages` maps distribution names to versions, `libraries` CUDA's components to versions,
+    `settings` JAX and XLA settings and the allow-listed environment variables that are set.
+    """
+
+    kit: KitVersion
+    python: str
+    packages: dict[str, str]
+    libraries: dict[str, str]
+    settings: dict[str, str]
+    operating_system: str
+    kernel: str
+    machine: str
+    cpu_model: str
+    cpu_logical_cores: int
+    memory_bytes: int
+    virtualization: str | None
+    devices: tuple[DeviceFacts, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SystemDescription:
+    """What the submitter declares about the system, in MLPerf's field names, typed.
+
+    Null in an optional field means: not declared.
+    """
+
+    system_name: str
+    submitter: str
+    division: Literal["closed", "open"]
+    status: Literal["available", "preview", "rdi"]
+    number_of_nodes: int
+    host_processor_model_name: str
+    host_processors_per_node: int | None
+    host_processor_core_count: int | None
+    host_memory_capacity_bytes: int
+    accelerator_model_name: str | None
+    accelerators_per_node: int
+    accelerator_memory_capacity_bytes: int | None
+    framework: str
+    operating_system: str
+    cooling: str | None
+    hw_notes: str | None
+    sw_notes: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEntry:
+    """One line of the append-only journal of every attempt. `run` is null for the bundle itself."""
+
+    sequence: int
+    t_ns: int
+    event: Literal["bundle_started", "run_started", "run_ended", "bundle_ended"]
+    case: str | None
+    device: str | None
+    run: int | None
+    status: Status | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """Every attempt of the bundle in order, failed ones included; `started_utc` is RFC 3339."""
+
+    started_utc: str
+    entries: tuple[JournalEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The device's identity as CUDA and as NVML see it; UUIDs as 12 digits of their SHA-256."""
+
+    cuda_uuid_hash: str | None
+    cuda_pci_bus_id: str | None
+    nvml_uuid_hash: str | None
+    nvml_pci_bus_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Executable:
+    """What was compiled. `hlo` names a file beside `case.json`: the normalised optimised HLO.
+
+    `options` are XLA's compiler options of this executable. Byte counts are those of XLA's memory
+    analysis; `alias_bytes` is the output written in place into donated buffers.
+    """
+
+    hlo: str
+    options: dict[str, str]
+    gemms_per_call: int
+    alias_bytes: int
+    temporary_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """How launches were handed over and why: `single` (one GEMM a call) or `unrolled` (one per set).
+
+    The pilot measured one call's host cost and one GEMM's period; null when no pilot was needed.
+    """
+
+    mode: DispatchMode
+    reason: str
+    pilot_enqueue_ns: int | None
+    pilot_period_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    """Buffer sets and what they had to outgrow."""
+
+    sets: int
+    cache_bytes: int
+    input_bytes_per_set: int
+    output_bytes_per_set: int
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Start of every buffer, set by set, relative to the lowest one.
+
+    D is read before the first and after the last launch: donation must leave it in place.
+    """
+
+    a: tuple[int, ...]
+    b: tuple[int, ...]
+    d_before: tuple[int, ...]
+    d_after: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BufferStatistics:
+    """What one operand buffer holds, computed on the device after the fill.
+
+    `checksum` is the sum of the elements' bit patterns as unsigned integers of their own width,
+    modulo 2^32 (fp64: both 32-bit halves are added).
+    """
+
+    operand: Literal["a", "b"]
+    set: int
+    elements: int
+    zeros: int
+    minimum: float
+    maximum: float
+    mean: float
+    standard_deviation: float
+    checksum: int
+
+
+@dataclass(frozen=True, slots=True)
+class Loops:
+    """What else happened between the first warm-up and the last profiling launch.
+
+    `allocator_*` are the device allocator's counters; null where the platform has none.
+    `transfer_guard` is JAX's guard level in force. `drains` counts host waits for the device
+    inside the loops (the host clock needs one for each window, events need none).
+    """
+
+    compilations: int
+    transfer_guard: str
+    drains: int
+    allocator_before: dict[str, int] | None
+    allocator_after: dict[str, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A moment when the device was drained: host time just before and just after it."""
+
+    before_ns: int
+    after_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """An independent measurement of the same launches, or of a slope between two counts.
+
+    `dlpack_events`: events on an own stream that waits for D. `host_span`: host clock from drain
+    to drain over all launches. `host_slope`: (T(2N) - T(N)) after the last window; `duration_ns`
+    is that difference and `launches` is N.
+    """
+
+    name: Literal["dlpack_events", "host_span", "host_slope"]
+    launches: int
+    duration_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimingRecord:
+    """How time was taken: the method used, its two anchors and its controls."""
+
+    method: TimingMethod
+    stream: str | None
+    start: Anchor
+    end: Anchor
+    controls: tuple[Control, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseMarks:
+    """When each phase began; `profiling_launches` was fixed before the first of them."""
+
+    idle_start_ns: int
+    warm_up_start_ns: int
+    profiling_start_ns: int
+    cool_down_start_ns: int
+    end_ns: int
+    warm_up_launches: int
+    warm_up_stop: StopReason
+    profiling_launches: int
+    cool_down_stop: Literal["idle", "counts", "cap"]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One telemetry column: available, or the reason why not. `semantics` says what it averages."""
+
+    table: str
+    column: str
+    status: Literal["ok", "not_supported", "no_permission", "not_found", "library_missing", "error"]
+    reason: str
+    source: str
+    semantics: str
+
+
+@dataclass(frozen=True, slots=True)
+class SamplerHealth:
+    """How one telemetry table was sampled. `lost` rows did not fit; `failed` bursts had an error."""
+
+    table: str
+    period_ns: int
+    bursts: int
+    overruns: int
+    failed: int
+    lost: int
+
+
+@dataclass(frozen=True, slots=True)
+class TelemetryRecord:
+    """Who read the machine, what it could read and how well it kept its schedule."""
+
+    source: str
+    process: Literal["spawned", "none"]
+    metrics: tuple[Metric, ...]
+    health: tuple[SamplerHealth, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Settings of the device that must not change under a run; powers in mW, clocks in MHz."""
+
+    power_enforced_mw: int | None
+    power_default_mw: int | None
+    power_minimum_mw: int | None
+    power_maximum_mw: int | None
+    other_processes: int | None
+    ecc_errors: int | None
+    missing: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One fresh process on one device: everything but its raw series.
+
+    `number` counts from 1 within a case and device. `fill_seed` and `sample_seed` are hexadecimal,
+    derived by `kit.fill` from plan, challenge, case, device and run.
+    """
+
+    case: str
+    device: str
+    number: int
+    started_utc: str
+    started_ns: int
+    ended_ns: int
+    fill_seed: str
+    sample_seed: str
+    environment_sha256: str
+    identity: Identity
+    executable: Executable
+    dispatch: Dispatch
+    rotation: Rotation
+    addresses: Addresses
+    buffers: tuple[BufferStatistics, ...]
+    loops: Loops
+    timing: TimingRecord
+    phases: PhaseMarks
+    telemetry: TelemetryRecord
+    limits_before: Limits
+    limits_after: Limits
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """How one attempt ended. A run with status `measured` has a folder, others only this line."""
+
+    device: str
+    number: int
+    status: Status
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRecord:
+    """One case and the outcome of each of its attempts (`case.json`)."""
+
+    id: str
+    runs: tuple[RunOutcome, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunMetrics:
+    """The headline figures of one run, derived by `kit.metrics` and stored as claims.
+
+    Periods in ns per launch, rate in FLOP/s. `spread` is the standard deviation of the windows'
+    periods over their mean. Telemetry figures are means over exactly the profiling interval;
+    null where the series is missing or the interval holds too few samples.
+    """
+
+    device: str
+    number: int
+    launches: int
+    mean_period_ns: float
+    median_period_ns: float
+    spread: float
+    flops_per_s: float
+    graphics_mhz: float | None
+    memory_mhz: float | None
+    power_average_mw: float | None
+    power_instant_mw: float | None
+    power_energy_mw: float | None
+    gpu_c: float | None
+    memory_c: float | None
+    sol_row: str | None
+    sol_ns: float | None
+    sol_fraction: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CaseMetrics:
+    """A case's headline: the median over its runs, and their range over that median."""
+
+    id: str
+    runs: tuple[RunMetrics, ...]
+    period_ns: float | None
+    flops_per_s: float | None
+    replicate_range: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """`derived/results.json`: what the submitter claims. The checker recomputes all of it."""
+
+    edition: str
+    cases: tuple[CaseMetrics, ...]

@@ -1,0 +1,221 @@
+"""What a run will measure: a resolved configuration, frozen, independent of Hydra.
+
+`plan.json` of a bundle is exactly one `RunPlan`. `gemm-kit plan --out` writes one,
+`gemm-kit run --plan` measures one.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kit.errors import UsageError
+from kit.number_format import number_format
+from kit.records import from_json
+from kit.workload import Workload
+
+Division = Literal["closed", "open"]
+Availability = Literal["available", "preview", "rdi"]
+TestTypeName = Literal["fixed_power", "fixed_frequency"]
+Fill = Literal["uniform", "zero"]
+Platform = Literal["cpu", "cuda"]
+DispatchMode = Literal["single", "unrolled"]
+TimingMethod = Literal["cuda_events", "host_clock"]
+
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """Who submits what, where. `challenge` is the auditor's hexadecimal nonce, or null."""
+
+    submitter: str
+    division: Division
+    availability: Availability
+    system_id: str
+    challenge: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class KindOfTest:
+    """The guideline's two kinds of test. `clock_mhz` is the clock a fixed-frequency test holds."""
+
+    name: TestTypeName
+    fill: Fill
+    clock_mhz: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """Who multiplies. `name` is a module of `kit.backends`."""
+
+    name: str
+    platform: Platform
+    dispatch: Literal["auto", "single", "unrolled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How time is taken. `method` is a module of `kit.timing`; `windows` cut the profiling."""
+
+    method: TimingMethod
+    windows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Telemetry:
+    """Who reads the machine. `source` is a module of `kit.telemetry`; periods in milliseconds."""
+
+    source: str
+    clock_period_ms: int
+    power_period_ms: int
+    energy_period_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Phases:
+    """Counts and seconds of the phases; minima for compliance live in `kit.ruleset`, not here."""
+
+    idle_s: float
+    warm_up_min_launches: int
+    warm_up_min_s: float
+    warm_up_max_s: float
+    profiling_min_launches: int
+    profiling_min_s: float
+    cool_down_min_s: float
+    cool_down_max_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One workload in one number format; `id` names its folder in the bundle."""
+
+    id: str
+    workload: Workload
+    number_format: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """Everything that decides a bundle's content, but for the machine and the moment.
+
+    `devices` selects GPUs: `all`, or NVML indices or UUIDs separated by commas. `replicates`
+    counts fresh processes for each case and device. `seed` feeds the fill together with the
+    challenge. `timeout_s` bounds one run.
+    """
+
+    edition: str
+    seed: int
+    replicates: int
+    devices: str
+    timeout_s: float
+    submission: Submission
+    test_type: KindOfTest
+    backend: Backend
+    timing: Timing
+    telemetry: Telemetry
+    phases: Phases
+    cases: tuple[Case, ...]
+    overrides: tuple[str, ...]
+
+    def case(self, case_id: str) -> Case:
+        """The case called `case_id`; KeyError if there is none."""
+        for case in self.cases:
+            if case.id == case_id:
+                return case
+        raise KeyError(case_id)
+
+    @classmethod
+    def from_json(cls, document: object) -> "RunPlan":
+        """Read a frozen plan (`plan.json`).
+
+        Raises:
+            UsageError: its form or a value is not that of a plan.
+        """
+        try:
+            plan = from_json(cls, document)
+        except ValueError as error:
+            raise UsageError(f"plan: {error}") from None
+        plan.validate()
+        return plan
+
+    def validate(self) -> None:
+        """Refuse what no machine could run.
+
+        Raises:
+            UsageError: names the value's place and what would do.
+        """
+        for place, name in (
+            ("submission.submitter", self.submission.submitter),
+            ("submission.system_id", self.submission.system_id),
+        ):
+            _require(NAME.fullmatch(name) is not None, place, name, "lower-case letters, digits, . _ -")
+        challenge = self.submission.challenge
+        _require(
+            challenge is None or re.fullmatch(r"(?:[0-9a-f]{2}){8,64}", challenge) is not None,
+            "submission.challenge", challenge, "null, or 16 to 128 hexadecimal digits",
+        )  # fmt: skip
+        _require(bool(self.cases), "suite.cases", "[]", "at least one case")
+        _require(0 <= self.seed < 2**53, "seed", self.seed, "0 to 2^53 - 1")
+        _require(1 <= self.replicates <= 99, "replicates", self.replicates, "1 to 99")
+        _require(self.timing.windows >= 1, "timing.windows", self.timing.windows, "at least 1")
+        _require(self.timeout_s > 0, "timeout_s", self.timeout_s, "a positive number of seconds")
+        needs_clock = self.test_type.name == "fixed_frequency"
+        _require(
+            needs_clock == (self.test_type.clock_mhz is not None),
+            "test_type.clock_mhz", self.test_type.clock_mhz,
+            "the clock in MHz for fixed_frequency, null for fixed_power",
+        )  # fmt: skip
+        self._validate_phases()
+        seen: set[str] = set()
+        for case in self.cases:
+            _validate_case(case)
+            _require(case.id not in seen, "suite.cases", case.id, "each case once")
+            seen.add(case.id)
+
+    def _validate_phases(self) -> None:
+        phases = self.phases
+        for name in Phases.__dataclass_fields__:
+            _require(getattr(phases, name) >= 0, f"phases.{name}", getattr(phases, name), "0 or more")
+        _require(phases.profiling_min_launches >= 1, "phases.profiling_min_launches",
+                 phases.profiling_min_launches, "at least 1")  # fmt: skip
+        for phase in ("warm_up", "cool_down"):
+            low, high = getattr(phases, f"{phase}_min_s"), getattr(phases, f"{phase}_max_s")
+            _require(high >= low, f"phases.{phase}_max_s", high, f"at least {phase}_min_s ({low})")
+
+
+def _validate_case(case: Case) -> None:
+    place = f"case {case.id}"
+    _require(NAME.fullmatch(case.id) is not None, "case id", case.id, "lower-case letters, digits, . _ -")
+    row = number_format(case.number_format)
+    for name in ("m", "n", "k", "batch"):
+        size = getattr(case.workload, name)
+        _require(1 <= size <= 2**31 - 1, f"{place}: {name}", size, "1 to 2^31 - 1")
+        if name != "batch":
+            _require(size % row.dimension_multiple == 0, f"{place}: {name}", size,
+                     f"a multiple of {row.dimension_multiple} for {row.name}")  # fmt: skip
+
+
+def _require(holds: bool, place: str, found: object, wanted: str) -> None:
+    if not holds:
+        raise UsageError(f"{place} is {found!r}", hint=f"must be {wanted}")
+
+
+def build_cases(entries: list[Mapping[str, Any]]) -> tuple[Case, ...]:
+    """Cases from `{workload: {name, m, n, k, batch, layout}, number_format}` mappings.
+
+    A layout of `auto` becomes the number format's own.
+    """
+    cases = []
+    for entry in entries:
+        row = number_format(str(entry["number_format"]))
+        fields = dict(entry["workload"])
+        if fields.get("layout") == "auto":
+            fields["layout"] = row.default_layout
+        try:
+            workload = from_json(Workload, fields, "workload")
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        name = f"{workload.name}-{row.name}-{workload.layout}"
+        cases.append(Case(name, workload, row.name))
+    return tuple(cases)

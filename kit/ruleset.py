@@ -1,0 +1,70 @@
+"""The thresholds of every edition, each in one place; the runner's preflight uses the same.
+
+Where a figure was calibrated on recorded H200 runs, the comment names what those runs showed.
+"""
+
+from dataclasses import dataclass
+
+from kit.errors import UndecidableError
+
+
+@dataclass(frozen=True, slots=True)
+class Ruleset:
+    """The thresholds of one edition. Fractions unless the name carries a unit."""
+
+    edition: str
+    # M22: more than 1000 launches at about 4096^3, more for smaller problems.
+    minimum_profiling_launches: int = 1000
+    # One average-power register spans 1 s, so a fixed-power window below 2 s is mostly warm-up.
+    minimum_profiling_s: float = 2.0
+    minimum_windows: int = 10
+    # M19: clocks were seen to oscillate for about the first 3 s.
+    minimum_warm_up_s: float = 3.0
+    minimum_cool_down_s: float = 1.0
+    minimum_replicates: int = 3
+    # Stability of the power average: honest H200 runs stay within 0.6 % from second 3 on.
+    power_halves_difference: float = 0.01
+    power_spread: float = 0.03
+    # Stability of clock block means: honest H200 runs stay within 1.5 % after warm-up.
+    clock_block_s: float = 0.5
+    clock_halves_difference: float = 0.01
+    clock_block_range: float = 0.03
+    # A fixed-frequency clock is held when every sample is within one step.
+    clock_step_mhz: int = 15
+    minimum_clock_samples: int = 50
+    largest_gap_periods: int = 5
+    # Idle again: power within a tenth of the baseline (or 10 W), temperature within 12 degrees.
+    idle_power_excess: float = 0.10
+    idle_power_excess_mw: int = 10_000
+    idle_temperature_excess_c: int = 12
+    # Independent timings of the same launches.
+    control_dlpack_difference: float = 0.005
+    control_host_difference: float = 0.02
+    control_minimum_s: float = 0.5
+    anchor_skew: float = 0.002
+    # Energy edges against the integrated power: NVML watts of one card, three ways, within 0.7 %.
+    energy_power_warn: float = 0.05
+    energy_power_fail: float = 0.10
+    power_over_limit: float = 0.05
+    sol_fail: float = 1.005
+    replicate_range: float = 0.02
+    dispatch_headroom: float = 0.9
+    gap_warn: float = 0.02
+
+
+EDITIONS = {"2026.1": Ruleset(edition="2026.1")}
+CURRENT = "2026.1"
+
+
+def ruleset(edition: str) -> Ruleset:
+    """The thresholds of `edition`.
+
+    Raises:
+        UndecidableError: this kit does not know the edition.
+    """
+    try:
+        return EDITIONS[edition]
+    except KeyError:
+        raise UndecidableError(
+            f"edition {edition[:32]!r} is unknown to this kit", hint=f"known: {', '.join(EDITIONS)}"
+        ) from None

@@ -1,0 +1,145 @@
+"""The raw series of a run: which tables there are, their columns, units and limits.
+
+Tables are integer-only CSV in base units. A column that the machine cannot supply is absent from
+the whole file and its reason stands in `run.json`; a cell is never empty and never a stand-in.
+All times count nanoseconds of CLOCK_MONOTONIC since the bundle's start.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+WARM_UP, PROFILING = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its name carries the unit. `optional` columns may be absent as a whole."""
+
+    name: str
+    description: str
+    maximum: int
+    optional: bool = False
+    minimum: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TableContract:
+    """One kind of table: file name, columns in order, and the column that must not decrease."""
+
+    file: str
+    description: str
+    columns: tuple[Column, ...]
+    ordered_by: str
+    strictly: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table as read: `columns[name]` is an int64 vector, all of one length."""
+
+    columns: dict[str, NDArray[np.int64]]
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def __getitem__(self, name: str) -> NDArray[np.int64]:
+        return self.columns[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.columns
+
+    def rows(self, keep: NDArray[np.bool_]) -> "Table":
+        """The rows where `keep` is true."""
+        return Table({name: values[keep] for name, values in self.columns.items()})
+
+
+_NS = 10**15
+_BURST = (
+    Column("t_ns", "when the burst of readings began", _NS),
+    Column("burst_ns", "how long the burst of readings took", _NS),
+)
+
+
+def _optional(name: str, description: str, maximum: int) -> Column:
+    return Column(name, description, maximum, optional=True)
+
+
+WINDOWS = TableContract(
+    "windows.csv",
+    "every window of back-to-back launches, warm-up and profiling, in order",
+    (
+        Column("phase", "0 warm-up, 1 profiling", 1),
+        Column("first_launch", "number of the window's first launch, counted from 0", 10**12),
+        Column("launches", "GEMMs launched in the window", 10**9, minimum=1),
+        Column("duration_ns", "device time from boundary to boundary", _NS, minimum=1),
+        Column("enqueue_start_ns", "host time when the first launch was handed over", _NS),
+        Column("enqueue_end_ns", "host time when the last launch was handed over", _NS),
+    ),
+    ordered_by="first_launch",
+)
+CLOCKS = TableContract(
+    "clocks.csv",
+    "clocks and clock event reasons of the device",
+    (
+        *_BURST,
+        _optional("graphics_mhz", "graphics (GPC) clock", 10_000),
+        _optional("sm_mhz", "SM clock", 10_000),
+        _optional("memory_mhz", "memory clock", 50_000),
+        _optional("event_reasons", "NVML clocks event reasons bit mask", 2**32 - 1),
+    ),
+    ordered_by="t_ns",
+)
+POWER = TableContract(
+    "power.csv",
+    "power, temperature and event-reason counters of the device",
+    (
+        *_BURST,
+        _optional("power_instant_mw", "power draw now", 10**8),
+        _optional("power_average_mw", "power draw averaged by the device over about 1 s", 10**8),
+        _optional("gpu_c", "GPU temperature", 200),
+        _optional("memory_c", "memory temperature", 200),
+        _optional("sw_power_cap_ns", "time spent held by the power cap, counted up", 10**16 - 1),
+        _optional("sync_boost_ns", "time spent held by sync boost, counted up", 10**16 - 1),
+        _optional("sw_thermal_ns", "time spent in software thermal slowdown", 10**16 - 1),
+        _optional("hw_thermal_ns", "time spent in hardware thermal slowdown", 10**16 - 1),
+        _optional("hw_power_brake_ns", "time spent in power-brake slowdown", 10**16 - 1),
+    ),
+    ordered_by="t_ns",
+)
+ENERGY = TableContract(
+    "energy.csv",
+    "the device's energy counter",
+    (*_BURST, _optional("energy_mj", "energy used since the driver was loaded", 10**15)),
+    ordered_by="t_ns",
+)
+HOST = TableContract(
+    "host.csv",
+    "what Linux offers about the host's processor",
+    (
+        *_BURST,
+        _optional("cpu_mhz", "mean of the cores' current frequency", 20_000),
+        _optional("cpu_c", "processor temperature", 200),
+        _optional("package_energy_uj", "RAPL package energy, counted up", 10**15),
+        _optional("busy_ms", "processor time used by all, counted up", 10**15),
+        _optional("steal_ms", "processor time taken by the hypervisor, counted up", 10**15),
+    ),
+    ordered_by="t_ns",
+)
+OUTPUTS = TableContract(
+    "outputs.csv",
+    "sampled elements of every output buffer after the last window, as raw bits",
+    (
+        Column("set", "rotation set of the output buffer", 10**6),
+        Column("batch", "matrix within the batch", 10**9),
+        Column("row", "row of the element", 10**9),
+        Column("column", "column of the element", 10**9),
+        Column("bits_high", "upper 32 bits of the element's bit pattern", 2**32 - 1),
+        Column("bits_low", "lower 32 bits of the element's bit pattern", 2**32 - 1),
+    ),
+    ordered_by="set",
+    strictly=False,
+)
+TELEMETRY_TABLES = (CLOCKS, POWER, ENERGY, HOST)
+TABLES = {table.file: table for table in (WINDOWS, *TELEMETRY_TABLES, OUTPUTS)}
