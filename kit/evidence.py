@@ -176,38 +176,6 @@ class Rotation:
 
 
 @dataclass(frozen=True, slots=True)
-class Addresses:
-    """Start of every buffer, set by set, relative to the lowest one.
-
-    D is read before the first and after the last launch: donation must leave it in place.
-    """
-
-    a: tuple[int, ...]
-    b: tuple[int, ...]
-    d_before: tuple[int, ...]
-    d_after: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class BufferStatistics:
-    """What one operand buffer holds, computed on the device after the fill.
-
-    `checksum` is the sum of the elements' bit patterns as unsigned integers of their own width,
-    modulo 2^32 (fp64: both 32-bit halves are added).
-    """
-
-    operand: Literal["a", "b"]
-    set: int
-    elements: int
-    zeros: int
-    minimum: float
-    maximum: float
-    mean: float
-    standard_deviation: float
-    checksum: int
-
-
-@dataclass(frozen=True, slots=True)
 class Loops:
     """What else happened between the first warm-up and the last profiling launch.
 
@@ -339,8 +307,6 @@ class Run:
     executable: Executable
     dispatch: Dispatch
     rotation: Rotation
-    addresses: Addresses
-    buffers: tuple[BufferStatistics, ...]
     loops: Loops
     timing: TimingRecord
     phases: PhaseMarks

@@ -127,6 +127,25 @@ HOST = TableContract(
     ),
     ordered_by="t_ns",
 )
+BINS = 16
+BUFFERS = TableContract(
+    "buffers.csv",
+    "every buffer of the rotation: where it lies and, for the operands, what it holds",
+    (
+        Column("operand", "0 A, 1 B, 2 D; A first, then B, then D", 2),
+        Column("set", "rotation set, counted up within an operand", 10**6),
+        Column("address_before", "start before the first launch, above the lowest buffer", 2**48),
+        Column("address_after", "start after the last launch, above the same lowest buffer", 2**48),
+        Column("zeros", "elements that are zero (0 for D)", 10**15),
+        Column("checksum", "sum of the elements' bit patterns mod 2^32 (0 for D)", 2**32 - 1),
+        *(
+            Column(f"bin_{i}", f"elements from {i / 8 - 1:+} up to {(i + 1) / 8 - 1:+}", 10**15)
+            for i in range(BINS)
+        ),
+    ),
+    ordered_by="operand",
+    strictly=False,
+)
 OUTPUTS = TableContract(
     "outputs.csv",
     "sampled elements of every output buffer after the last window, as raw bits",
@@ -142,4 +161,4 @@ OUTPUTS = TableContract(
     strictly=False,
 )
 TELEMETRY_TABLES = (CLOCKS, POWER, ENERGY, HOST)
-TABLES = {table.file: table for table in (WINDOWS, *TELEMETRY_TABLES, OUTPUTS)}
+TABLES = {table.file: table for table in (WINDOWS, *TELEMETRY_TABLES, BUFFERS, OUTPUTS)}

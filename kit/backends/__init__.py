@@ -1,0 +1,1 @@
+"""Who multiplies: one module per backend."""

@@ -1,0 +1,1 @@
+"""The container: strict BagIt directories, strict JSON, integer CSV."""

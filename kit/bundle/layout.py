@@ -1,0 +1,54 @@
+"""Every file of a bundle: where it lies, and which schema its document follows."""
+
+from pathlib import PurePosixPath
+
+BAG_FILES = ("bag-info.txt", "bagit.txt", "manifest-sha256.txt", "tagmanifest-sha256.txt")
+PAYLOAD = "data"
+SIGNATURES = "signatures"
+
+PLAN = "data/plan.json"
+SYSTEM = "data/system.json"
+ENVIRONMENT = "data/environment.json"
+JOURNAL = "data/journal.json"
+RESULTS = "data/derived/results.json"
+CASES = "data/cases"
+
+
+def case_folder(case: str) -> str:
+    """Folder of one case."""
+    return f"{CASES}/{case}"
+
+
+def case_file(case: str) -> str:
+    """The case's outcome list."""
+    return f"{case_folder(case)}/case.json"
+
+
+def hlo_file(case: str, name: str) -> str:
+    """The normalised optimised HLO that `Executable.hlo` names; `<16 hex digits>.hlo.txt`."""
+    return f"{case_folder(case)}/{name}"
+
+
+def run_folder(case: str, device: str, number: int) -> str:
+    """Folder of one measured run."""
+    return f"{case_folder(case)}/runs/{device}-{number:02d}"
+
+
+def run_file(case: str, device: str, number: int) -> str:
+    """The run's document; its tables lie beside it under the names in `kit.trace`."""
+    return f"{run_folder(case, device, number)}/run.json"
+
+
+def schema_of(path: str) -> str | None:
+    """Name of the schema that the JSON document at `path` follows, None for other files."""
+    fixed = {
+        PLAN: "plan",
+        SYSTEM: "system",
+        ENVIRONMENT: "environment",
+        JOURNAL: "journal",
+        RESULTS: "results",
+    }
+    if path in fixed:
+        return fixed[path]
+    names = {"case.json": "case", "run.json": "run"}
+    return names.get(PurePosixPath(path).name)

@@ -1,0 +1,1 @@
+"""Who reads the machine: one module per source."""
