@@ -13,7 +13,7 @@ from kit.plan import DispatchMode, TimingMethod
 Status = Literal[
     "measured", "out_of_memory", "unsupported", "crashed", "timed_out", "device_error", "interrupted"
 ]
-StopReason = Literal["settled", "counts", "cap"]
+StopReason = Literal["settled", "seconds", "cap"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,24 +201,26 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """An independent measurement of the same launches, or of a slope between two counts.
+    """An independent timing of the same work: `launches` took `duration_ns`.
 
-    `dlpack_events`: events on an own stream that waits for D. `host_span`: host clock from drain
-    to drain over all launches. `host_slope`: (T(2N) - T(N)) after the last window; `duration_ns`
-    is that difference and `launches` is N.
+    `dlpack_events`: events on an own stream that waits for D, around all profiling windows.
+    `host_slope`: T(2N) - T(N) by the host clock after the last window; `launches` is N.
     """
 
-    name: Literal["dlpack_events", "host_span", "host_slope"]
+    name: Literal["dlpack_events", "host_slope"]
     launches: int
     duration_ns: int
 
 
 @dataclass(frozen=True, slots=True)
 class TimingRecord:
-    """How time was taken: the method used, its two anchors and its controls."""
+    """How time was taken: the method used, its two anchors and its controls.
+
+    `start` is the drained moment before the first warm-up launch, which opens the first window;
+    `end` the one after the last window.
+    """
 
     method: TimingMethod
-    stream: str | None
     start: Anchor
     end: Anchor
     controls: tuple[Control, ...]
@@ -226,17 +228,20 @@ class TimingRecord:
 
 @dataclass(frozen=True, slots=True)
 class PhaseMarks:
-    """When each phase began; `profiling_launches` was fixed before the first of them."""
+    """Host times of the phases and what ended them.
+
+    Warm-up and profiling are bounded by the windows, whose place on the time line follows from
+    the anchors (`kit.timeline`). `profiling_launches` was fixed before the first of them.
+    """
 
     idle_start_ns: int
-    warm_up_start_ns: int
-    profiling_start_ns: int
-    cool_down_start_ns: int
-    end_ns: int
+    idle_end_ns: int
     warm_up_launches: int
     warm_up_stop: StopReason
     profiling_launches: int
-    cool_down_stop: Literal["idle", "counts", "cap"]
+    cool_down_start_ns: int
+    cool_down_end_ns: int
+    cool_down_stop: Literal["idle", "seconds", "cap"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,121 @@
+"""The headline figures, derived from raw series. Runner, checker and reports all call this."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kit.evidence import CaseMetrics, DeviceFacts, RunMetrics, TimingRecord
+from kit.gpu_table import row_for
+from kit.number_format import number_format
+from kit.plan import Case
+from kit.sol import speed_of_light
+from kit.timeline import profiling_interval
+from kit.trace import CLOCKS, ENERGY, POWER, PROFILING, WINDOWS, Table
+
+MINIMUM_SAMPLES = 2
+
+
+def derive_run(
+    case: Case,
+    device: DeviceFacts,
+    number: int,
+    timing: TimingRecord,
+    tables: dict[str, Table],
+) -> RunMetrics:
+    """Figures of one run from its windows and telemetry.
+
+    The mean period is the profiling windows' total device time over their launches. Telemetry is
+    averaged over exactly the profiling windows.
+
+    Raises:
+        ValueError: there is no profiling window.
+    """
+    windows = tables[WINDOWS.file]
+    profiling = windows.rows(windows["phase"] == PROFILING)
+    if not len(profiling):
+        raise ValueError("no profiling window")
+    launches = int(profiling["launches"].sum())
+    mean_period_ns = int(profiling["duration_ns"].sum()) / launches
+    periods = profiling["duration_ns"] / profiling["launches"]
+    start_ns, end_ns = profiling_interval(timing, windows)
+
+    def mean(table: str, column: str) -> float | None:
+        return time_mean(tables.get(table), column, start_ns, end_ns)
+
+    graphics_mhz = mean(CLOCKS.file, "graphics_mhz")
+    memory_mhz = mean(CLOCKS.file, "memory_mhz")
+    row = row_for(device)
+    sol = None
+    if row is not None and graphics_mhz is not None and memory_mhz is not None:
+        row_format = number_format(case.number_format)
+        sol = speed_of_light(case.workload, row_format, row, graphics_mhz, memory_mhz)
+    return RunMetrics(
+        device=device.id,
+        number=number,
+        launches=launches,
+        mean_period_ns=mean_period_ns,
+        median_period_ns=float(np.median(periods)),
+        spread=float(np.std(periods) / np.mean(periods)),
+        flops_per_s=case.workload.flops / (mean_period_ns * 1e-9),
+        graphics_mhz=graphics_mhz,
+        memory_mhz=memory_mhz,
+        power_average_mw=mean(POWER.file, "power_average_mw"),
+        power_instant_mw=mean(POWER.file, "power_instant_mw"),
+        power_energy_mw=energy_power_mw(tables.get(ENERGY.file), start_ns, end_ns),
+        gpu_c=mean(POWER.file, "gpu_c"),
+        memory_c=mean(POWER.file, "memory_c"),
+        sol_row=row.product if sol and row else None,
+        sol_ns=sol.total_ns if sol else None,
+        sol_fraction=sol.total_ns / mean_period_ns if sol else None,
+    )
+
+
+def derive_case(case_id: str, runs: tuple[RunMetrics, ...]) -> CaseMetrics:
+    """A case's headline: median of its runs' mean periods, and their range over that median."""
+    if not runs:
+        return CaseMetrics(case_id, (), None, None, None)
+    periods = sorted(run.mean_period_ns for run in runs)
+    middle = float(np.median(periods))
+    flops = runs[0].flops_per_s * runs[0].mean_period_ns
+    spread = (periods[-1] - periods[0]) / middle if len(periods) > 1 else None
+    return CaseMetrics(case_id, runs, middle, flops / middle, spread)
+
+
+def time_mean(table: Table | None, column: str, start_ns: int, end_ns: int) -> float | None:
+    """Time-weighted mean of a sampled column over [start, end).
+
+    Each sample stands for the time until the next one, the last for the time to the interval's
+    end. Exact for clocks: the cycles in an interval are the integral of the clock. None if the
+    column is absent or fewer than two samples lie inside.
+    """
+    if table is None or column not in table:
+        return None
+    inside = (table["t_ns"] >= start_ns) & (table["t_ns"] < end_ns)
+    if int(inside.sum()) < MINIMUM_SAMPLES:
+        return None
+    t: NDArray[np.int64] = table["t_ns"][inside]
+    weights = np.diff(np.append(t, end_ns)).astype(np.float64)
+    return float(np.average(table[column][inside].astype(np.float64), weights=weights))
+
+
+def energy_power_mw(table: Table | None, start_ns: int, end_ns: int) -> float | None:
+    """Mean power from the energy counter's first and last reading inside [start, end)."""
+    if table is None or "energy_mj" not in table:
+        return None
+    inside = (table["t_ns"] >= start_ns) & (table["t_ns"] < end_ns)
+    if int(inside.sum()) < MINIMUM_SAMPLES:
+        return None
+    # The counter is read somewhere within the burst; its end is the better stamp, since a burst
+    # that waited for the driver returns the value of its end.
+    t = (table["t_ns"] + table["burst_ns"])[inside]
+    energy = table["energy_mj"][inside]
+    elapsed_s = int(t[-1] - t[0]) * 1e-9
+    return float(energy[-1] - energy[0]) / elapsed_s if elapsed_s > 0 else None
+
+
+def same(claimed: float | None, derived: float | None) -> bool:
+    """Whether a claimed figure is the derived one, to the last digits that platforms may differ in."""
+    if claimed is None or derived is None:
+        return claimed is derived
+    return math.isclose(claimed, derived, rel_tol=1e-9, abs_tol=0.0)

@@ -1,0 +1,114 @@
+"""When is a series steady? The one test that ends a warm-up and that the checker repeats.
+
+Power is judged on the device's 1 s average, clocks on means of half-second blocks: single clock
+samples of a power-capped H200 swing by ±21 MHz for ever, its block means do not.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kit.ruleset import Ruleset
+from kit.trace import Table
+
+SETTLE_NS = 2_000_000_000
+"""Length of the stretch, ending where profiling begins, that must be steady."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steadiness:
+    """How much a series moves within an interval, as fractions of its mean."""
+
+    samples: int
+    halves_difference: float
+    block_range: float
+    spread: float
+
+
+def steadiness(
+    t_ns: NDArray[np.int64],
+    values: NDArray[np.int64],
+    start_ns: int,
+    end_ns: int,
+    block_ns: int,
+) -> Steadiness | None:
+    """Measure a series over [start, end); None if either half holds no sample or the mean is 0."""
+    inside = (t_ns >= start_ns) & (t_ns < end_ns)
+    t, series = t_ns[inside], values[inside].astype(np.float64)
+    first = t < (start_ns + end_ns) // 2
+    if not first.any() or first.all() or not series.mean():
+        return None
+    mean = float(series.mean())
+    blocks = np.minimum((t - start_ns) // block_ns, max(0, (end_ns - start_ns) // block_ns - 1))
+    means = [float(series[blocks == block].mean()) for block in np.unique(blocks)]
+    return Steadiness(
+        len(series),
+        abs(float(series[~first].mean() - series[first].mean())) / mean,
+        (max(means) - min(means)) / mean,
+        float(series.max() - series.min()) / mean,
+    )
+
+
+def power_is_steady(found: Steadiness, rules: Ruleset) -> bool:
+    """Whether the average-power series holds its level."""
+    return (
+        found.halves_difference <= rules.power_halves_difference
+        and found.spread <= rules.power_spread
+    )
+
+
+def clock_is_steady(found: Steadiness, rules: Ruleset) -> bool:
+    """Whether the clock's block means hold their level."""
+    return (
+        found.halves_difference <= rules.clock_halves_difference
+        and found.block_range <= rules.clock_block_range
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """Power and clock over one interval; None where the series is not there."""
+
+    power: Steadiness | None
+    clock: Steadiness | None
+
+
+def settling(
+    clocks: Table | None, power: Table | None, start_ns: int, end_ns: int, rules: Ruleset
+) -> Settling:
+    """Measure graphics clock and average power over [start, end)."""
+    block_ns = int(rules.clock_block_s * 1e9)
+
+    def of(table: Table | None, column: str) -> Steadiness | None:
+        if table is None or column not in table:
+            return None
+        return steadiness(table["t_ns"], table[column], start_ns, end_ns, block_ns)
+
+    return Settling(power=of(power, "power_average_mw"), clock=of(clocks, "graphics_mhz"))
+
+
+def is_settled(found: Settling, rules: Ruleset) -> bool:
+    """Whether both power and clock are there and steady."""
+    return (
+        found.power is not None
+        and found.clock is not None
+        and power_is_steady(found.power, rules)
+        and clock_is_steady(found.clock, rules)
+    )
+
+
+def is_idle(
+    baseline_mw: float,
+    baseline_c: float | None,
+    power_mw: float,
+    temperature_c: float | None,
+    rules: Ruleset,
+) -> bool:
+    """Whether power and temperature are back near the idle baseline (clause M23)."""
+    allowed_mw = baseline_mw + max(baseline_mw * rules.idle_power_excess, rules.idle_power_excess_mw)
+    if power_mw > allowed_mw:
+        return False
+    if baseline_c is None or temperature_c is None:
+        return True
+    return temperature_c <= baseline_c + rules.idle_temperature_excess_c

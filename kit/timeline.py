@@ -1,0 +1,36 @@
+"""Where the windows lie on the host's time line, and so which telemetry belongs to which phase.
+
+The host runs ahead of the device, so its marks do not bound device work. Device time is tied to
+CLOCK_MONOTONIC at the two moments when the device was drained; every window edge follows from the
+windows' own durations.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kit.evidence import TimingRecord
+from kit.trace import PROFILING, Table
+
+
+def window_edges(timing: TimingRecord, windows: Table) -> NDArray[np.int64]:
+    """Host time in ns of every window boundary: one more than there are windows."""
+    start = (timing.start.before_ns + timing.start.after_ns) // 2
+    return start + np.concatenate([[0], np.cumsum(windows["duration_ns"])]).astype(np.int64)
+
+
+def profiling_interval(timing: TimingRecord, windows: Table) -> tuple[int, int]:
+    """Host times in ns at which the profiling windows begin and end.
+
+    Raises:
+        ValueError: there is no profiling window.
+    """
+    edges = window_edges(timing, windows)
+    profiling = np.flatnonzero(windows["phase"] == PROFILING)
+    if not len(profiling):
+        raise ValueError("no profiling window")
+    return int(edges[profiling[0]]), int(edges[profiling[-1] + 1])
+
+
+def device_span_ns(windows: Table) -> int:
+    """Device time of all windows together."""
+    return int(windows["duration_ns"].sum())
