@@ -5,10 +5,13 @@ since the bundle's start, so documents and series of one bundle share one time l
 the machine could not supply is null, and `missing` says why.
 """
 
-from dataclasses import dataclass
+import hashlib
+import json
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from kit.plan import DispatchMode, TimingMethod
+from kit.records import to_json
 
 Status = Literal[
     "measured", "out_of_memory", "unsupported", "crashed", "timed_out", "device_error", "interrupted"
@@ -383,3 +386,9 @@ class Results:
 
     edition: str
     cases: tuple[CaseMetrics, ...]
+
+
+def environment_digest(environment: Environment) -> str:
+    """SHA-256 of what does not belong to one device: equal in all runs of an unchanged machine."""
+    shared = to_json(replace(environment, devices=()))
+    return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()

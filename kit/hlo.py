@@ -15,6 +15,9 @@ _CALLS = re.compile(r"calls=%?([\w.\-]+)")
 _METADATA = re.compile(r', metadata=\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\}')
 _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 _OPERAND = re.compile(r"%([\w.\-]+)")
+_PRECISION = re.compile(r'operand_precision(?:=\{|":\[)([a-zA-Z0-9_",]{0,200})')
+_WORD = re.compile(r"[a-zA-Z0-9_]+")
+_ALGORITHM = re.compile(r'\balgorithm(?:=|":")((?:alg|dot)_[a-z0-9_]{1,80})', re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,20 @@ class Census:
     def gemm_count(self) -> int:
         """Products in one call."""
         return sum(self.gemms.values())
+
+
+def operand_precisions(text: str) -> frozenset[str]:
+    """Every precision that products ask for, such as `HIGHEST`; empty where the text shows none.
+
+    XLA leaves `operand_precision` out of a plain dot with its default.
+    """
+    words = [word for group in _PRECISION.findall(text) for word in _WORD.findall(group)]
+    return frozenset(word.upper() for word in words)
+
+
+def dot_algorithms(text: str) -> frozenset[str]:
+    """Every algorithm that products fix, such as `ALG_DOT_TF32_TF32_F32`; unset ones are left out."""
+    return frozenset(name.upper() for name in _ALGORITHM.findall(text)) - {"ALG_UNSET"}
 
 
 def normalise(text: str) -> str:

@@ -37,6 +37,17 @@ class Submission:
 
 
 @dataclass(frozen=True, slots=True)
+class Declaration:
+    """What the submitter says of the system beyond what the kit reads; null: not declared."""
+
+    system_name: str | None
+    host_processors_per_node: int | None
+    cooling: str | None
+    hw_notes: str | None
+    sw_notes: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class KindOfTest:
     """The guideline's two kinds of test. `clock_mhz` is the clock a fixed-frequency test holds."""
 
@@ -110,6 +121,7 @@ class RunPlan:
     devices: str
     timeout_s: float
     submission: Submission
+    system: Declaration
     test_type: KindOfTest
     backend: Backend
     timing: Timing

@@ -1,10 +1,13 @@
 """How many buffer sets outgrow the cache, and which set launch i uses (clauses M24, M25)."""
 
 from kit.number_format import NumberFormat
+from kit.plan import DispatchMode
 from kit.workload import Workload
 
 CACHE_MULTIPLE = 2
 MINIMUM_SETS = 2
+UNROLL_LIMIT = 64
+"""GEMMs in one unrolled executable: enough to hide a call's cost, few enough to compile fast."""
 
 
 def input_bytes(workload: Workload, number_format: NumberFormat) -> int:
@@ -21,6 +24,19 @@ def output_bytes(workload: Workload, number_format: NumberFormat) -> int:
 def sets_required(input_bytes_per_set: int, cache_bytes: int) -> int:
     """Sets whose inputs fill the last-level cache twice, and never fewer than two."""
     return max(MINIMUM_SETS, -(-CACHE_MULTIPLE * cache_bytes // input_bytes_per_set))
+
+
+def gemms_per_call(mode: DispatchMode, sets: int) -> int:
+    """GEMMs of one call: one, or every set of a chunk of at most `UNROLL_LIMIT` sets."""
+    if mode == "single":
+        return 1
+    chunks = -(-sets // UNROLL_LIMIT)
+    return -(-sets // chunks)
+
+
+def whole_chunks(sets: int, per_call: int) -> int:
+    """Sets rounded up so that every call uses a full chunk."""
+    return -(-sets // per_call) * per_call
 
 
 def set_of(launch: int, sets: int) -> int:

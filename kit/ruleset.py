@@ -48,7 +48,7 @@ class Ruleset:
     power_over_limit: float = 0.05
     sol_fail: float = 1.005
     replicate_range: float = 0.02
-    dispatch_headroom: float = 0.9
+    dispatch_headroom: float = 0.7
     gap_warn: float = 0.02
 
 

@@ -15,6 +15,9 @@ from kit.trace import Table
 SETTLE_NS = 2_000_000_000
 """Length of the stretch, ending where profiling begins, that must be steady."""
 
+IDLE_NS = 500_000_000
+"""Length of the stretch, ending with the cool-down, that must be idle."""
+
 
 @dataclass(frozen=True, slots=True)
 class Steadiness:
@@ -96,6 +99,27 @@ def is_settled(found: Settling, rules: Ruleset) -> bool:
         and power_is_steady(found.power, rules)
         and clock_is_steady(found.clock, rules)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Plain means of power and GPU temperature over one stretch; None where there is no sample."""
+
+    power_mw: float | None
+    gpu_c: float | None
+
+
+def level(power: Table | None, start_ns: int, end_ns: int) -> Level:
+    """Measure one stretch. Instantaneous power where there is one: the average lags by a second."""
+
+    def mean(*columns: str) -> float | None:
+        column = next((name for name in columns if power is not None and name in power), None)
+        if power is None or column is None:
+            return None
+        inside = (power["t_ns"] >= start_ns) & (power["t_ns"] < end_ns)
+        return float(power[column][inside].mean()) if inside.any() else None
+
+    return Level(mean("power_instant_mw", "power_average_mw"), mean("gpu_c"))
 
 
 def is_idle(

@@ -34,3 +34,24 @@ def profiling_interval(timing: TimingRecord, windows: Table) -> tuple[int, int]:
 def device_span_ns(windows: Table) -> int:
     """Device time of all windows together."""
     return int(windows["duration_ns"].sum())
+
+
+def within(table: Table, start_ns: int, end_ns: int) -> Table:
+    """The rows of a sampled table whose burst began in [start, end)."""
+    return table.rows((table["t_ns"] >= start_ns) & (table["t_ns"] < end_ns))
+
+
+def around(table: Table, start_ns: int, end_ns: int) -> Table:
+    """Those rows, the last one before and the first one after: what counters grew by in between."""
+    first = max(0, int(np.searchsorted(table["t_ns"], start_ns, side="left")) - 1)
+    last = int(np.searchsorted(table["t_ns"], end_ns, side="left"))
+    rows = np.arange(len(table))
+    return table.rows((rows >= first) & (rows <= last))
+
+
+def largest_gap_ns(table: Table, start_ns: int, end_ns: int) -> tuple[int, int]:
+    """Longest stretch of [start, end] without a sample: its length and where it begins."""
+    edges = np.concatenate([[start_ns], within(table, start_ns, end_ns)["t_ns"], [end_ns]])
+    gaps = np.diff(edges)
+    longest = int(np.argmax(gaps))
+    return int(gaps[longest]), int(edges[longest])

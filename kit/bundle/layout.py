@@ -1,10 +1,14 @@
 """Every file of a bundle: where it lies, and which schema its document follows."""
 
+import hashlib
 from pathlib import PurePosixPath
 
 BAG_FILES = ("bag-info.txt", "bagit.txt", "manifest-sha256.txt", "tagmanifest-sha256.txt")
 PAYLOAD = "data"
 SIGNATURES = "signatures"
+SIGNATURE = "signatures/vendor.sshsig"
+# What a bundle's folder is called until it is sealed.
+PARTIAL = ".partial-"
 
 PLAN = "data/plan.json"
 SYSTEM = "data/system.json"
@@ -20,12 +24,17 @@ def case_folder(case: str) -> str:
 
 
 def case_file(case: str) -> str:
-    """The case's outcome list."""
+    """Path of the case's outcome list."""
     return f"{case_folder(case)}/case.json"
 
 
+def hlo_name(text: str) -> str:
+    """File name of an HLO text: the first 16 hexadecimal digits of its SHA-256."""
+    return f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.hlo.txt"
+
+
 def hlo_file(case: str, name: str) -> str:
-    """The normalised optimised HLO that `Executable.hlo` names; `<16 hex digits>.hlo.txt`."""
+    """Path of the normalised optimised HLO that `Executable.hlo` names."""
     return f"{case_folder(case)}/{name}"
 
 
@@ -35,7 +44,7 @@ def run_folder(case: str, device: str, number: int) -> str:
 
 
 def run_file(case: str, device: str, number: int) -> str:
-    """The run's document; its tables lie beside it under the names in `kit.trace`."""
+    """Path of the run's document; its tables lie beside it under the names in `kit.trace`."""
     return f"{run_folder(case, device, number)}/run.json"
 
 

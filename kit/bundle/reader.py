@@ -1,8 +1,25 @@
 """A hostile directory becomes a `Bundle`, or one `BundleError`."""
 
-from dataclasses import dataclass
-from pathlib import Path
+import re
+from dataclasses import dataclass, field
+from typing import TypeVar
 
+from kit.bundle.container import Container, IntegrityFault, read_container
+from kit.bundle.documents import parse_document
+from kit.bundle.layout import (
+    CASES,
+    ENVIRONMENT,
+    JOURNAL,
+    PAYLOAD,
+    PLAN,
+    RESULTS,
+    SYSTEM,
+    case_file,
+    case_folder,
+    hlo_file,
+)
+from kit.bundle.tables import load
+from kit.errors import BundleError
 from kit.evidence import (
     CaseRecord,
     Environment,
@@ -12,32 +29,35 @@ from kit.evidence import (
     SystemDescription,
 )
 from kit.plan import RunPlan
-from kit.trace import Table
+from kit.trace import TABLES, Table
 
+__all__ = [
+    "Auditor",
+    "Bundle",
+    "CaseEvidence",
+    "Container",
+    "IntegrityFault",
+    "RunEvidence",
+    "parse",
+    "read_container",
+]
 
-@dataclass(frozen=True, slots=True)
-class IntegrityFault:
-    """A payload file that is not what the sealed manifest says: altered, missing or unlisted."""
+Record = TypeVar("Record")
+MAXIMUM_HLO_BYTES = 8 * 2**20
 
-    path: str
-    kind: str
-    expected: str
-    found: str
-
-
-@dataclass(frozen=True, slots=True)
-class Container:
-    """Every file of a bundle as bytes, read once; `digest` is the bundle's identity."""
-
-    name: str
-    digest: str
-    files: dict[str, bytes]
-    faults: tuple[IntegrityFault, ...]
+_FIXED = frozenset((PLAN, SYSTEM, ENVIRONMENT, JOURNAL, RESULTS))
+_CASE_PATH = re.compile(
+    rf"{CASES}/(?P<case>[^/]+)/(?:case\.json|(?P<hlo>[0-9a-f]{{16}}\.hlo\.txt)"
+    r"|runs/(?P<run>(?:cpu|gpu-[0-9a-f]{12})-[0-9]{2})/(?P<file>[^/]+))"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class RunEvidence:
-    """One measured run: its document and its tables by file name (absent tables are absent)."""
+    """One measured run: its folder, its document and its tables by file name.
+
+    Absent tables are absent. The document may contradict its folder's name; rules compare them.
+    """
 
     path: str
     document: Run
@@ -46,7 +66,7 @@ class RunEvidence:
 
 @dataclass(frozen=True, slots=True)
 class CaseEvidence:
-    """One case: its outcomes, its HLO texts by file name, its measured runs in order."""
+    """One case: its folder, outcomes, HLO texts by file name, measured runs by folder name."""
 
     path: str
     record: CaseRecord
@@ -55,8 +75,20 @@ class CaseEvidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Auditor:
+    """What the auditor brings: the challenge that was asked for, and whether to spend more time."""
+
+    challenge: str | None = None
+    deep: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Bundle:
-    """A bundle whose every document has its schema's form. Nothing in it is believed yet."""
+    """A bundle whose every document has its schema's form. Nothing in it is believed yet.
+
+    `cases` is keyed by folder name. `unknown_files` are payload paths without a meaning.
+    `auditor` does not come from the bundle: rules that compare it with the evidence read it there.
+    """
 
     container: Container
     plan: RunPlan
@@ -66,15 +98,15 @@ class Bundle:
     claims: Results
     cases: dict[str, CaseEvidence]
     unknown_files: tuple[str, ...]
+    auditor: Auditor = Auditor()
 
 
-def read_container(path: Path) -> Container:
-    """Read every file of the bundle at `path` once, without following or opening anything unsafe.
+@dataclass(slots=True)
+class _CaseFiles:
+    """The names found in one case's folder: HLO files, and files of each run folder."""
 
-    Raises:
-        BundleError: not a sealed bundle of the strict profile, or unsafe to read.
-    """
-    raise NotImplementedError
+    hlo: list[str] = field(default_factory=list)
+    runs: dict[str, list[str]] = field(default_factory=dict)
 
 
 def parse(container: Container) -> Bundle:
@@ -83,4 +115,67 @@ def parse(container: Container) -> Bundle:
     Raises:
         BundleError: names the file and the place in it that has not the documented form.
     """
-    raise NotImplementedError
+    files = container.files
+    found, unknown = _sort(files)
+    return Bundle(
+        container=container,
+        plan=_document(RunPlan, files, PLAN),
+        system=_document(SystemDescription, files, SYSTEM),
+        environment=_document(Environment, files, ENVIRONMENT),
+        journal=_document(Journal, files, JOURNAL),
+        claims=_document(Results, files, RESULTS),
+        cases={case: _parse_case(case, names, files) for case, names in found.items()},
+        unknown_files=tuple(unknown),
+    )
+
+
+def _sort(files: dict[str, bytes]) -> tuple[dict[str, _CaseFiles], list[str]]:
+    """Return the files of each case, and the payload files that have no meaning."""
+    found: dict[str, _CaseFiles] = {}
+    unknown = []
+    for path in sorted(files):
+        if path in _FIXED or not path.startswith(f"{PAYLOAD}/"):
+            continue
+        match = _CASE_PATH.fullmatch(path)
+        if match is None or match["file"] not in (None, "run.json", *TABLES):
+            unknown.append(path)
+            continue
+        names = found.setdefault(match["case"], _CaseFiles())
+        if match["hlo"]:
+            names.hlo.append(match["hlo"])
+        elif match["run"]:
+            names.runs.setdefault(match["run"], []).append(match["file"])
+    return found, unknown
+
+
+def _parse_case(case: str, names: _CaseFiles, files: dict[str, bytes]) -> CaseEvidence:
+    record = _document(CaseRecord, files, case_file(case))
+    hlo = {name: _text(files[hlo_file(case, name)], hlo_file(case, name)) for name in names.hlo}
+    folder = case_folder(case)
+    runs = (_parse_run(f"{folder}/runs/{run}", names.runs[run], files) for run in names.runs)
+    return CaseEvidence(folder, record, hlo, tuple(runs))
+
+
+def _parse_run(folder: str, names: list[str], files: dict[str, bytes]) -> RunEvidence:
+    document = _document(Run, files, f"{folder}/run.json")
+    tables = {
+        name: load(TABLES[name], files[f"{folder}/{name}"], f"{folder}/{name}")
+        for name in names
+        if name in TABLES
+    }
+    return RunEvidence(folder, document, tables)
+
+
+def _document(kind: type[Record], files: dict[str, bytes], path: str) -> Record:
+    if path not in files:
+        raise BundleError(f"{path}: is missing")
+    return parse_document(kind, files[path], path)
+
+
+def _text(data: bytes, path: str) -> str:
+    if len(data) > MAXIMUM_HLO_BYTES:
+        raise BundleError(f"{path}: has {len(data)} bytes; {MAXIMUM_HLO_BYTES} are allowed")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BundleError(f"{path}: not UTF-8 at byte {error.start}") from None

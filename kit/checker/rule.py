@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from kit.bundle.reader import Bundle
     from kit.ruleset import Ruleset
 
+Severity = Literal["fail", "warn"]
 Outcome = Literal["pass", "fail", "warn", "not_applicable", "unproven", "error"]
 Check = Callable[["Bundle", "Ruleset"], Iterator["Finding"]]
 
@@ -28,7 +29,7 @@ class Finding:
     place: str
     found: str
     required: str
-    severity: Literal["fail", "warn"] = "fail"
+    severity: Severity = "fail"
 
 
 class Unproven(Exception):  # noqa: N818 - an outcome, not an error
@@ -59,3 +60,12 @@ def rule(code: str, name: str, *, clauses: tuple[str, ...], since: str) -> Calla
         return Rule(code, name, clauses, since, text, check)
 
     return decorate
+
+
+def methodology_severity(bundle: "Bundle") -> Severity:
+    """How grave a departure from the methodology is, as opposed to a contradiction.
+
+    The closed division must follow every clause; the open one may depart, if it says so. A figure
+    that contradicts its own evidence fails in both.
+    """
+    return "fail" if bundle.plan.submission.division == "closed" else "warn"

@@ -1,1 +1,112 @@
-"""The command line."""
+"""The command line: one module of this package is one command, imported only when it is asked for.
+
+A command module's first line is its summary in `gemm-kit --help`. It offers `command`, a click
+command whose function returns the exit code; `run`, whose arguments are Hydra's, offers `main`.
+Commands raise; only this module turns an exception into a line on stderr and an exit code.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import kit
+from kit.errors import KitError, UsageError
+
+INTERNAL_ERROR = 4
+INTERRUPTED = 130
+OUTPUT_CLOSED = 141
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code that the command's documentation promises."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _dispatch(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read the output went away. Python would complain once more while it shuts down.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OUTPUT_CLOSED
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last line of defence
+        return report(error)
+    return code
+
+
+def report(error: BaseException) -> int:
+    """Say on stderr in one line what ended a command; returns its exit code."""
+    if isinstance(error, KeyboardInterrupt):
+        code, line = INTERRUPTED, "interrupted"
+    elif isinstance(error, KitError):
+        code, line = error.exit_code, f"error: {error}"
+    else:
+        code = INTERNAL_ERROR
+        line = f"internal error: {type(error).__name__}: {error} (GEMM_KIT_DEBUG=1 shows where)"
+    if os.environ.get("GEMM_KIT_DEBUG") == "1":
+        import traceback
+
+        traceback.print_exception(error)
+    print(f"gemm-kit: {printable(line)}", file=sys.stderr)
+    return code
+
+
+def printable(text: str) -> str:
+    """One line that cannot steer a terminal: control and format characters appear escaped."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def _dispatch(arguments: list[str]) -> int:
+    if not arguments:
+        raise UsageError("which command?", hint=f"one of {', '.join(_commands())}")
+    word, *rest = arguments
+    if word in ("-h", "--help"):
+        print(_help())
+        return 0
+    if word == "--version":
+        print(f"gemm-kit {kit.__version__}")
+        return 0
+    if word not in _commands():
+        from kit.nearest import did_you_mean
+
+        raise UsageError(f"{word!r} is no command", hint=did_you_mean(word, _commands()))
+    module = import_module(f"{__name__}.{word}")
+    if hasattr(module, "main"):
+        code: int = module.main(rest)
+        return code
+    return run_command(module.command, word, rest)
+
+
+def run_command(command: Any, word: str, arguments: list[str]) -> int:
+    """Run a click command without letting it print errors or exit; returns its exit code.
+
+    Raises:
+        UsageError: an option or argument is wrong.
+    """
+    import click
+
+    try:
+        code = command.main(arguments, prog_name=f"gemm-kit {word}", standalone_mode=False)
+    except click.Abort:
+        raise KeyboardInterrupt from None
+    except SystemExit:  # so click ends when whoever reads the output went away
+        raise BrokenPipeError from None
+    except click.ClickException as error:
+        message = error.format_message().removesuffix(".")
+        raise UsageError(message, hint=f"see gemm-kit {word} --help") from None
+    return code if isinstance(code, int) else 0
+
+
+def _commands() -> dict[str, Path]:
+    files = sorted(Path(__file__).parent.glob("[a-z]*.py"))
+    return {file.stem: file for file in files}
+
+
+def _help() -> str:
+    lines = ["Usage: gemm-kit COMMAND ...", "", kit.__doc__ or "", "", "Commands:"]
+    for name, file in _commands().items():
+        with file.open(encoding="utf-8") as text:
+            summary = text.readline().strip().strip('"')
+        lines.append(f"  {name:8} {summary}")
+    return "\n".join([*lines, "", "`gemm-kit COMMAND --help` tells more, `--version` the version."])

@@ -1,0 +1,87 @@
+"""Files that are written whole or not at all, and folders that are safe on the disk."""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kit.bundle.layout import PARTIAL
+from kit.errors import MeasurementError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@contextmanager
+def writable(path: Path) -> Iterator[None]:
+    """Turn every `OSError` inside into a `MeasurementError` that names `path` and the remedy."""
+    try:
+        yield
+    except OSError as error:
+        remedy = "free some space" if error.errno in _FULL else "make it writable"
+        kept = next((p for p in (path, *path.parents) if p.name.startswith(PARTIAL)), None)
+        unsealed = f"; what was written so far lies unsealed in {kept}" if kept else ""
+        raise MeasurementError(
+            f"{path}: cannot be written: {error.strerror}", hint=f"{remedy}{unsealed}"
+        ) from error
+
+
+def write_new(path: Path, data: bytes) -> None:
+    """Write a file that must not exist yet.
+
+    Raises:
+        MeasurementError: it exists or cannot be written; a half-written file is removed.
+    """
+    with writable(path), path.open("xb") as file:
+        try:
+            file.write(data)
+            file.flush()
+        except OSError:
+            path.unlink()
+            raise
+
+
+def replace(path: Path, data: bytes) -> None:
+    """Write a file in one step, in place of an earlier one if there is one.
+
+    Raises:
+        MeasurementError: it cannot be written; an earlier file is left as it was.
+    """
+    fresh = path.with_name(f".{path.name}")
+    with writable(path):
+        try:
+            fresh.write_bytes(data)
+            fresh.replace(path)
+        finally:
+            fresh.unlink(missing_ok=True)
+
+
+def prune(root: Path) -> None:
+    """Remove empty folders below `root`."""
+    for folder, _, _ in os.walk(root, topdown=False):
+        path = Path(folder)
+        if path != root and not any(path.iterdir()):
+            path.rmdir()
+
+
+def settle(root: Path) -> None:
+    """Give files and folders below `root` plain modes and force them onto the disk."""
+    for folder, _, names in os.walk(root, topdown=False):
+        for name in names:
+            _sync(Path(folder, name), 0o644)
+        _sync(Path(folder), 0o755)
+
+
+def sync_folder(path: Path) -> None:
+    """Force a folder's own entries onto the disk."""
+    _sync(path, None)
+
+
+def _sync(path: Path, mode: int | None) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        if mode is not None:
+            os.fchmod(descriptor, mode)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,122 @@
+"""Whether a parsed document has the form that its JSON Schema prescribes.
+
+Only the schemas that come with the kit are used. The registry holds nothing else and cannot fetch,
+so a `$schema` or `$ref` inside a bundle is text like any other.
+"""
+
+import json
+from functools import cache
+from itertools import islice
+from typing import Any, cast
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+from referencing import Registry, Resource
+
+from kit.bundle.acceptor import Predicate, compile_acceptor
+from kit.bundle.foreign_text import shown
+from kit.errors import BundleError
+from kit.resources import SCHEMAS
+
+MAXIMUM_ERRORS = 50
+_SHOWN_ENTRIES = 12
+
+
+@cache
+def documents() -> dict[str, Any]:
+    """Return the kit's schemas by their short names."""
+    return {
+        path.name.removesuffix(".schema.json"): json.loads(path.read_bytes())
+        for path in sorted(SCHEMAS.glob("*.schema.json"))
+    }
+
+
+@cache
+def acceptor(name: str) -> Predicate:
+    """Return the quick predicate of the schema called `name`."""
+    return compile_acceptor(documents()[name])
+
+
+@cache
+def validator(name: str) -> Draft202012Validator:
+    """Return the validator of the schema called `name`; it can resolve the kit's schemas only."""
+    resources = [Resource.from_contents(document) for document in documents().values()]
+    registry: Registry[Any] = Registry().with_resources(
+        (str(resource.id()), resource) for resource in resources
+    )
+    return Draft202012Validator(documents()[name], registry=registry)
+
+
+def validate(name: str, document: object, place: str) -> None:
+    """Check `document` against the schema called `name`; `place` names the document in errors.
+
+    Raises:
+        BundleError: the first fault with its place in the document, and how many there are.
+    """
+    try:
+        if acceptor(name)(document):
+            return
+        faults = list(islice(validator(name).iter_errors(document), MAXIMUM_ERRORS))
+        problem = _problem(faults[0]) if faults else ""
+    except (RecursionError, MemoryError, OverflowError):
+        raise BundleError(f"{place}: too large to validate") from None
+    if faults:
+        more = f"; {_count(len(faults))} in all" if len(faults) > 1 else ""
+        raise BundleError(f"{place}: {problem}{more}")
+
+
+def _count(faults: int) -> str:
+    return f"{faults} faults" if faults < MAXIMUM_ERRORS else f"{MAXIMUM_ERRORS} faults or more"
+
+
+def _problem(fault: ValidationError) -> str:
+    """One line from the fault's path and keyword; never the library's text, which is unbounded."""
+    return f"{_path(fault)}: {_requirement(fault)}, found {_summary(fault.instance)}"
+
+
+def _path(fault: ValidationError) -> str:
+    steps = (
+        f"[{step}]"
+        if isinstance(step, int)
+        else f".{step}"
+        if step.isidentifier()
+        else f"[{shown(step)}]"
+        for step in islice(fault.absolute_path, 2 * _SHOWN_ENTRIES)
+    )
+    return "$" + "".join(steps)
+
+
+def _requirement(fault: ValidationError) -> str:
+    wanted, instance = fault.validator_value, fault.instance
+    match fault.validator:
+        case "type":
+            names = [wanted] if isinstance(wanted, str) else wanted
+            return f"must be of type {' or '.join(names)}"
+        case "required":
+            return f"must have {_listing([key for key in wanted if key not in instance])}"
+        case "additionalProperties":
+            known = cast("dict[str, Any]", fault.schema)["properties"]
+            extra = [key for key in instance if key not in known]
+            return f"must not have {_listing(extra)}"
+        case "enum":
+            return f"must be one of {_listing(wanted)}"
+        case keyword:
+            return f"must satisfy {keyword} {shown(str(wanted), 120)}"
+
+
+def _listing(entries: list[Any]) -> str:
+    texts = [shown(entry) if isinstance(entry, str) else str(entry) for entry in entries]
+    more = ", ..." if len(texts) > _SHOWN_ENTRIES else ""
+    return ", ".join(texts[:_SHOWN_ENTRIES]) + more
+
+
+def _summary(value: object) -> str:
+    match value:
+        case str():
+            return shown(value)
+        case dict():
+            return f"an object of {len(value)} keys"
+        case list():
+            return f"a list of {len(value)}"
+        case _:
+            return json.dumps(value)

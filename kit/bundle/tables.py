@@ -1,0 +1,161 @@
+"""Integer CSV: a table's contract and columns to bytes, and hostile bytes back to columns.
+
+Grammar: a header line with the contract's column names in order, optional ones present or not;
+then at least one row. Cells are decimal digits without sign, leading zero or blank; commas between
+cells, a line feed after each row, nothing else. A table without rows is not written: an absent
+file says that there was nothing.
+"""
+
+import io
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kit.bundle.foreign_text import shown
+from kit.errors import BundleError
+from kit.trace import Table, TableContract
+
+MAXIMUM_ROWS = 5_000_000
+_HEADER_BYTES = 2048
+_CELL_DIGITS = 16
+_ROWS_AT_ONCE = 4096
+_ZERO, _COMMA, _LINE_FEED = b"0,\n"
+
+Bytes = NDArray[np.uint8]
+
+
+def dump(contract: TableContract, columns: Mapping[str, NDArray[np.int64]]) -> bytes:
+    """Return the table as CSV. `columns` holds int64 vectors of one length, in any order.
+
+    Raises:
+        BundleError: the columns break the contract; `load` would refuse the table.
+    """
+    place = contract.file
+    names = _order(contract, list(columns), place)
+    if len({len(columns[name]) for name in names}) != 1:
+        raise BundleError(f"{place}: columns differ in length")
+    values = np.stack([np.asarray(columns[name], dtype=np.int64) for name in names], axis=1)
+    _check_values(contract, names, values, place)
+    row = ",".join(["%d"] * len(names)) + "\n"
+    parts = [",".join(names) + "\n"]
+    for start in range(0, len(values), _ROWS_AT_ONCE):
+        block = values[start : start + _ROWS_AT_ONCE]
+        parts.append(row * len(block) % tuple(block.ravel().tolist()))
+    return "".join(parts).encode("ascii")
+
+
+def load(contract: TableContract, data: bytes, place: str) -> Table:
+    """Parse a table; `place` names the file in errors. Rows count from 1 below the header.
+
+    Raises:
+        BundleError: grammar or contract is broken; names file, row and column.
+    """
+    end = data.find(b"\n", 0, _HEADER_BYTES)
+    if end < 0:
+        raise BundleError(f"{place}: has no header line")
+    header = data[:end].decode("ascii", "backslashreplace").split(",")
+    names = _order(contract, header, place)
+    if header != names:
+        raise BundleError(f"{place}: header: columns must stand in the order {','.join(names)}")
+    body = np.frombuffer(data, np.uint8, offset=end + 1)
+    _check_grammar(body, names, place)
+    try:
+        values = np.loadtxt(
+            io.BytesIO(data), np.int64, delimiter=",", comments=None, skiprows=1, ndmin=2
+        )
+    except ValueError:  # the grammar leaves ragged rows and integers beyond int64
+        raise _shape_fault(body, names, place) from None
+    if values.shape[1] != len(names):
+        raise _shape_fault(body, names, place)
+    _check_values(contract, names, values, place)
+    vectors = np.ascontiguousarray(values.T)
+    vectors.setflags(write=False)
+    return Table(dict(zip(names, vectors, strict=True)))
+
+
+def _order(contract: TableContract, found: list[str], place: str) -> list[str]:
+    """Return the contract's columns that were found, in order."""
+    known = {column.name for column in contract.columns}
+    for name in found:
+        if name not in known:
+            raise BundleError(f"{place}: header: {shown(name)} is not a column of this table")
+    if len(set(found)) < len(found):
+        raise BundleError(f"{place}: header: a column stands there twice")
+    for column in contract.columns:
+        if not column.optional and column.name not in found:
+            raise BundleError(f"{place}: header: the column {column.name} is missing")
+    return [column.name for column in contract.columns if column.name in found]
+
+
+def _check_grammar(body: Bytes, names: list[str], place: str) -> None:
+    if not body.size:
+        raise BundleError(f"{place}: has no rows")
+    comma, line_feed = body == _COMMA, body == _LINE_FEED
+    separator = body - np.uint8(_ZERO) > 9  # unsigned: everything but the ten digits
+    foreign = separator ^ (comma | line_feed)
+    if foreign.any():
+        at = int(foreign.argmax())
+        character = shown(body[at : at + 1].tobytes())
+        raise _cell_fault(body, at, names, place, f"holds {character}; only digits may stand there")
+    if not line_feed[-1]:
+        raise BundleError(f"{place}: the last line has no line feed")
+    empty = separator[1:] & separator[:-1]
+    if separator[0] or empty.any():
+        at = 0 if separator[0] else int(empty.argmax()) + 1
+        raise _cell_fault(body, at, names, place, "is empty")
+    leading = (body[1:-1] == _ZERO) & separator[:-2] & ~separator[2:]
+    first = body.size > 1 and body[0] == _ZERO and not separator[1]
+    if first or leading.any():
+        at = 0 if first else int(leading.argmax()) + 1
+        raise _cell_fault(body, at, names, place, "has a leading zero")
+    rows = int(np.count_nonzero(line_feed))
+    if rows > MAXIMUM_ROWS:
+        raise BundleError(f"{place}: has {rows} rows; {MAXIMUM_ROWS} are allowed")
+
+
+def _shape_fault(body: Bytes, names: list[str], place: str) -> BundleError:
+    row_ends = np.flatnonzero(body == _LINE_FEED)
+    commas = np.searchsorted(np.flatnonzero(body == _COMMA), row_ends)
+    widths = np.diff(commas, prepend=0) + 1
+    ragged = widths != len(names)
+    if ragged.any():
+        row = int(ragged.argmax())
+        return BundleError(f"{place}: row {row + 1}: has {widths[row]} cells, not {len(names)}")
+    ends = np.flatnonzero(body - np.uint8(_ZERO) > 9)
+    long = np.diff(ends, prepend=-1) - 1 > _CELL_DIGITS
+    at = int(ends[long.argmax()])
+    return _cell_fault(body, at, names, place, f"has more than {_CELL_DIGITS} digits")
+
+
+def _cell_fault(body: Bytes, at: int, names: list[str], place: str, problem: str) -> BundleError:
+    before = body[:at]
+    line_feeds = np.flatnonzero(before == _LINE_FEED)
+    start = int(line_feeds[-1]) + 1 if line_feeds.size else 0
+    index = int(np.count_nonzero(before[start:] == _COMMA))
+    column = names[index] if index < len(names) else f"number {index + 1}"
+    return BundleError(f"{place}: row {line_feeds.size + 1}: column {column} {problem}")
+
+
+def _check_values(
+    contract: TableContract, names: list[str], values: NDArray[np.int64], place: str
+) -> None:
+    if not len(values):
+        raise BundleError(f"{place}: has no rows")
+    limits = {column.name: column for column in contract.columns}
+    lowest, highest = values.min(axis=0).tolist(), values.max(axis=0).tolist()
+    for index, name in enumerate(names):
+        column = limits[name]
+        if lowest[index] < column.minimum or highest[index] > column.maximum:
+            vector = values[:, index]
+            row = int(((vector < column.minimum) | (vector > column.maximum)).argmax())
+            raise BundleError(
+                f"{place}: row {row + 1}: column {name} is {vector[row]}; "
+                f"{column.minimum} to {column.maximum} are allowed"
+            )
+    order = values[:, names.index(contract.ordered_by)]
+    wrong = order[1:] <= order[:-1] if contract.strictly else order[1:] < order[:-1]
+    if wrong.any():
+        demand = "increase" if contract.strictly else "not decrease"
+        row = int(wrong.argmax()) + 2
+        raise BundleError(f"{place}: row {row}: column {contract.ordered_by} must {demand}")

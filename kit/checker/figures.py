@@ -1,0 +1,72 @@
+"""A case's figures as a person reads them: units, digits, and `not available` for what is not there."""
+
+from collections.abc import Iterator, Sequence
+
+from kit.checker.printable import printable
+from kit.checker.verdict import CaseFigures
+
+NOT_AVAILABLE = "not available"
+_HEADINGS = (
+    "case", "type", "runs", "mean time", "TFLOP/s", "spread", "range", "clock", "power", "of SOL",
+)  # fmt: skip
+_LEFT = 2
+"""Columns that are text; the others are figures and stand to the right."""
+
+
+def figure_table(cases: Sequence[CaseFigures]) -> Iterator[str]:
+    """Yield the lines of a table of cases. Cases that were not measured follow with their reason."""
+    rows = [_HEADINGS, *(_cells(case) for case in cases if not case.problem)]
+    if len(rows) > 1:
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for row in rows:
+            cells = (
+                cell.ljust(width) if place < _LEFT else cell.rjust(width)
+                for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            )
+            yield "  ".join(cells).rstrip()
+    for case in cases:
+        if case.problem:
+            yield f"{printable(case.id)}: not measured: {printable(case.problem)}"
+
+
+def _cells(case: CaseFigures) -> tuple[str, ...]:
+    return (
+        printable(case.id),
+        printable(case.number_format),
+        str(case.runs),
+        duration(case.period_ns),
+        _number(case.flops_per_s, 1e12, "", 4),
+        _number(case.spread, 0.01, " %", 3),
+        _number(case.replicate_range, 0.01, " %", 3),
+        _whole(case.graphics_mhz, 1, "MHz"),
+        _whole(case.power_mw, 1000, "W"),
+        _percent(case.sol_fraction),
+    )
+
+
+def duration(ns: float | None) -> str:
+    """Return a time in the unit that suits it, with five digits."""
+    if ns is None:
+        return NOT_AVAILABLE
+    scale, unit = next(
+        (entry for entry in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")) if ns >= entry[0]), (1.0, "ns")
+    )
+    return f"{_digits(ns / scale, 5)} {unit}"
+
+
+def _digits(value: float, digits: int) -> str:
+    """Fixed-point notation with `digits` significant digits, or with all before the point."""
+    before = len(str(int(abs(value)))) if abs(value) >= 1 else 0
+    return f"{value:.{max(0, digits - max(1, before))}f}"
+
+
+def _number(value: float | None, scale: float, unit: str, digits: int) -> str:
+    return NOT_AVAILABLE if value is None else f"{_digits(value / scale, digits)}{unit}"
+
+
+def _whole(value: float | None, scale: float, unit: str) -> str:
+    return NOT_AVAILABLE if value is None else f"{value / scale:.0f} {unit}"
+
+
+def _percent(value: float | None) -> str:
+    return NOT_AVAILABLE if value is None else f"{value * 100:.1f} %"

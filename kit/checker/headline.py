@@ -1,0 +1,60 @@
+"""What a person wants to see first: who submitted, and each case's recomputed figures."""
+
+from collections.abc import Iterable
+from statistics import median
+
+from kit.bundle.reader import Bundle
+from kit.checker.recomputed import RecomputedCase, recompute
+from kit.checker.verdict import CaseFigures, Headline
+
+
+def headline(bundle: Bundle) -> Headline:
+    """Sum up the bundle; planned cases without evidence appear with their reason."""
+    submission = bundle.plan.submission
+    found = {entry.case.id: entry for entry in recompute(bundle)}
+    return Headline(
+        submission.submitter,
+        submission.system_id,
+        submission.division,
+        submission.availability,
+        tuple(
+            _figures(case.id, case.number_format, found.get(case.id)) for case in bundle.plan.cases
+        ),
+    )
+
+
+def _figures(case_id: str, number_format: str, found: RecomputedCase | None) -> CaseFigures:
+    if found is None:
+        return _absent(case_id, number_format, "no folder in the bundle")
+    runs = found.metrics.runs
+    if not runs:
+        reasons = [run.reason for run in found.runs]
+        reasons += [f"{run.status}: {run.reason}" for run in found.evidence.record.runs]
+        return _absent(case_id, number_format, next(iter(reasons), "never attempted"))
+    return CaseFigures(
+        id=case_id,
+        number_format=number_format,
+        runs=len(runs),
+        period_ns=found.metrics.period_ns,
+        flops_per_s=found.metrics.flops_per_s,
+        spread=max(run.spread for run in runs),
+        replicate_range=found.metrics.replicate_range,
+        graphics_mhz=_median(run.graphics_mhz for run in runs),
+        power_mw=_median(
+            run.power_instant_mw if run.power_average_mw is None else run.power_average_mw
+            for run in runs
+        ),
+        sol_fraction=_median(run.sol_fraction for run in runs),
+        problem="",
+    )
+
+
+def _absent(case_id: str, number_format: str, problem: str) -> CaseFigures:
+    return CaseFigures(
+        case_id, number_format, 0, None, None, None, None, None, None, None, problem
+    )
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return median(known) if known else None

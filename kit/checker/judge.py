@@ -1,0 +1,141 @@
+"""One folder becomes one verdict, whatever the folder holds.
+
+The order is that of trust: read every byte once, compare it with the sealed manifests, parse,
+choose the edition's thresholds, run every rule of the catalogue. There is no way to skip one.
+"""
+
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+
+from kit.bundle.reader import Auditor, Bundle, Container, parse, read_container
+from kit.checker.catalogue import all_rules
+from kit.checker.headline import headline
+from kit.checker.integrity import integrity_findings
+from kit.checker.rule import Finding, NotApplicable, Outcome, Rule, Unproven
+from kit.checker.verdict import Headline, Judgement, RuleResult, Verdict, Waiver, decide
+from kit.errors import BundleError, KitError, UndecidableError
+from kit.ruleset import Ruleset, ruleset
+
+INTEGRITY = "GK001"
+MAXIMUM_FINDINGS = 200
+MAXIMUM_TEXT = 2000
+"""Limits of `schemas/verdict.schema.json`: findings kept of one rule, characters of one text."""
+
+
+def judge(
+    path: Path, *, auditor: Auditor, waivers: Collection[Waiver] = (), name: str | None = None
+) -> Verdict:
+    """Judge the bundle at `path`; `name` is what the verdict calls it, its path by default."""
+    called = str(path) if name is None else name
+    try:
+        container = read_container(path)
+    except Exception as error:  # noqa: BLE001 - hostile bytes must not end the checker
+        return _unjudged(called, None, error)
+    faults = tuple(integrity_findings(container))
+    try:
+        bundle = replace(parse(container), auditor=auditor)
+        rules = ruleset(bundle.plan.edition)
+    except Exception as error:  # noqa: BLE001 - as above
+        if faults:
+            return _altered(called, container, faults, error)
+        return _unjudged(called, container.digest, error)
+    results = tuple(run_rule(rule, bundle, rules) for rule in all_rules())
+    failed = {result.code for result in results if result.outcome == "fail"}
+    used = tuple(
+        waiver
+        for waiver in waivers
+        if waiver.bundle == container.digest and waiver.code in failed
+    )
+    division = bundle.plan.submission.division
+    judgement = decide(results, division, {waiver.code for waiver in used})
+    return Verdict(
+        name=called,
+        digest=container.digest,
+        edition=rules.edition,
+        judgement=judgement,
+        problem=_problem(judgement),
+        headline=_headline(bundle),
+        rules=results,
+        waivers=used,
+    )
+
+
+def run_rule(rule: Rule, bundle: Bundle, rules: Ruleset) -> RuleResult:
+    """Run one rule to its end. A rule that crashes has the outcome `error` and never passes."""
+    kept: list[Finding] = []
+    severities: set[str] = set()
+    total = 0
+    stopped: Outcome | None = None
+    reason = None
+    try:
+        for finding in rule.check(bundle, rules):
+            total += 1
+            severities.add(finding.severity)
+            if len(kept) < MAXIMUM_FINDINGS:
+                kept.append(_bounded(finding))
+    except Unproven as why:
+        stopped, reason = "unproven", _cut(str(why))
+    except NotApplicable as why:
+        stopped, reason = "not_applicable", _cut(str(why))
+    except Exception as error:  # noqa: BLE001 - one rule's bug must not hide the others' findings
+        stopped, reason = "error", _describe(error)
+    outcome: Outcome = "fail" if "fail" in severities else "warn" if severities else "pass"
+    if stopped == "error" or (stopped is not None and outcome != "fail"):
+        outcome = stopped
+    return RuleResult(rule.code, rule.name, outcome, reason, tuple(kept), total)
+
+
+def _altered(
+    name: str, container: Container, faults: tuple[Finding, ...], error: Exception
+) -> Verdict:
+    """A bundle that was changed after sealing and cannot be parsed for it. Nothing is waived."""
+    reason = _cut(f"the bundle was changed and cannot be read: {_describe(error)}")
+    results = []
+    for rule in all_rules():
+        if rule.code == INTEGRITY:
+            kept = tuple(map(_bounded, faults[:MAXIMUM_FINDINGS]))
+            results.append(RuleResult(rule.code, rule.name, "fail", None, kept, len(faults)))
+        else:
+            results.append(RuleResult(rule.code, rule.name, "unproven", reason, (), 0))
+    return Verdict(
+        name, container.digest, None, "not_compliant", reason, None, tuple(results), ()
+    )
+
+
+def _unjudged(name: str, digest: str | None, error: Exception) -> Verdict:
+    judgement: Judgement = "internal_error"
+    if isinstance(error, BundleError):
+        judgement = "refused"
+    elif isinstance(error, UndecidableError):
+        judgement = "undecided"
+    return Verdict(name, digest, None, judgement, _cut(_describe(error)), None, (), ())
+
+
+def _problem(judgement: Judgement) -> str | None:
+    if judgement == "undecided":
+        return "evidence that this division must have is missing: see the unproven rules"
+    if judgement == "internal_error":
+        return "a rule ended with an error: a fault of this kit, or of the bundle's own making"
+    return None
+
+
+def _headline(bundle: Bundle) -> Headline | None:
+    try:
+        return headline(bundle)
+    except Exception:  # noqa: BLE001 - the rules have their say; only the table is missing
+        return None
+
+
+def _describe(error: Exception) -> str:
+    return str(error) if isinstance(error, KitError) else f"{type(error).__name__}: {error}"
+
+
+def _bounded(finding: Finding) -> Finding:
+    return Finding(
+        _cut(finding.place), _cut(finding.found), _cut(finding.required), finding.severity
+    )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAXIMUM_TEXT else f"{text[: MAXIMUM_TEXT - 3]}..."

@@ -1,0 +1,123 @@
+"""Bundles are judged in processes of their own, so that none takes the others or the checker down.
+
+Workers speak JSON lines over pipes: nothing is pickled, and the parent stays free of everything
+that reads a bundle.
+"""
+
+import json
+import os
+import select
+import subprocess
+import sys
+import threading
+from collections.abc import Collection, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+from kit.checker.tree import Candidate
+from kit.checker.verdict import Judgement, Verdict, Waiver
+from kit.checker.worker import Request
+from kit.records import from_json, to_json
+
+LIMIT_S = 120.0
+"""Time that one bundle may take; an honest one of the largest size takes a few seconds."""
+
+_GRACE_S = 0.5
+"""A worker whose pipe has closed is dying; so long it may take to be told of what."""
+
+# The parent's own search path, so that a worker finds the same kit and nothing from the folder it
+# happens to be started in.
+_START = "import sys; sys.path = sys.argv[1:]; from kit.checker.worker import serve; serve()"
+
+
+def judge_all(
+    candidates: Iterable[Candidate],
+    *,
+    challenge: str | None = None,
+    deep: bool = False,
+    waivers: Collection[Waiver] = (),
+    jobs: int = 1,
+) -> Iterator[Verdict]:
+    """Yield one verdict for each candidate, in their order, judging `jobs` at a time.
+
+    A bundle that ends its worker is an internal error, one that takes longer than `LIMIT_S` is
+    refused; `deep` lifts the time limit.
+    """
+    local = threading.local()
+    workers: list[_Worker] = []
+
+    def one(candidate: Candidate) -> Verdict:
+        if candidate.problem:
+            return _unjudged(candidate.name, "refused", candidate.problem)
+        if not hasattr(local, "worker"):
+            local.worker = _Worker()
+            workers.append(local.worker)
+        worker: _Worker = local.worker
+        request = Request(str(candidate.path), candidate.name, challenge, deep, tuple(waivers))
+        return worker.judge(request, None if deep else LIMIT_S)
+
+    threads = ThreadPoolExecutor(jobs)
+    try:
+        yield from threads.map(one, candidates)
+    finally:
+        # Kill first: a thread that waits for its worker could not be joined otherwise.
+        threads.shutdown(wait=False, cancel_futures=True)
+        for worker in workers:
+            worker.end()
+        threads.shutdown()
+
+
+class _Worker:
+    """One worker process, started when it is needed and anew after it has died."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[str] | None = None
+
+    def judge(self, request: Request, limit_s: float | None) -> Verdict:
+        """Let the worker judge; whatever becomes of it, the answer is a verdict."""
+        process = self._process = self._process or _start()
+        late = False
+        with suppress(OSError, ValueError):
+            # Both ends are pipes by the way the process is started.
+            print(json.dumps(to_json(request)), file=process.stdin, flush=True)
+            late = not select.select([process.stdout], [], [], limit_s)[0]
+            if not late and process.stdout is not None:
+                return from_json(Verdict, json.loads(process.stdout.readline()))
+        status = self.end(grace_s=0.0 if late else _GRACE_S)
+        if late:
+            problem = f"judging it took longer than {limit_s:.0f} s"
+            return _unjudged(request.name, "refused", problem)
+        problem = f"the process that judged it ended ({status})"
+        return _unjudged(request.name, "internal_error", problem)
+
+    def end(self, grace_s: float = 0.0) -> str:
+        """End the process after `grace_s`; says how it ended, by itself where it had."""
+        process, self._process = self._process, None
+        if process is None:
+            return "not started"
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(grace_s)
+        process.kill()
+        status = process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+        return f"signal {-status}" if status < 0 else f"exit code {status}"
+
+
+def _start() -> "subprocess.Popen[str]":
+    # One thread for linear algebra: there are as many workers as processors.
+    single = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", _START, *sys.path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="ascii",
+        env={**os.environ, **single},
+    )
+
+
+def _unjudged(name: str, judgement: Judgement, problem: str) -> Verdict:
+    return Verdict(name, None, None, judgement, problem, None, (), ())

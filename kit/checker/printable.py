@@ -1,0 +1,27 @@
+r"""How foreign text reaches a person: on one line, bounded, with nothing in it that acts.
+
+Control characters drive a terminal, bidirectional marks reorder what is read, lone surrogates
+cannot be encoded, line separators forge lines. All of them are shown as `\x1b` or `\u202e`.
+"""
+
+import unicodedata
+
+_ACTS = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
+
+
+def printable(text: str, limit: int = 200) -> str:
+    r"""Return `text` with every character that acts written as `\xNN`, `\uNNNN` or `\UNNNNNNNN`.
+
+    At most `limit` characters of `text` are kept; three dots stand for the rest.
+    """
+    shown = "".join(map(_visible, text[:limit]))
+    return shown if len(text) <= limit else f"{shown}..."
+
+
+def _visible(character: str) -> str:
+    if character == " " or unicodedata.category(character) not in _ACTS | {"Zs"}:
+        return character
+    point = ord(character)
+    if point < 0x100:
+        return f"\\x{point:02x}"
+    return f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"

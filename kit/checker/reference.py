@@ -1,0 +1,42 @@
+"""The rules as documentation: a list, one rule's text, or the whole reference in Markdown."""
+
+from kit.checker.catalogue import all_rules
+from kit.checker.rule import Rule
+from kit.errors import UsageError
+from kit.nearest import did_you_mean
+
+
+def rule_list() -> str:
+    """One line a rule: code, name and the fault it finds."""
+    rules = all_rules()
+    width = max(len(rule.name) for rule in rules)
+    return "\n".join(f"{rule.code}  {rule.name:<{width}}  {_summary(rule)}" for rule in rules)
+
+
+def rule_text(code: str) -> str:
+    """The text of the rule called `code`, such as `GK501`, in either case.
+
+    Raises:
+        UsageError: there is none.
+    """
+    rules = {rule.code: rule for rule in all_rules()}
+    wanted = code.upper()
+    if wanted not in rules:
+        raise UsageError(f"there is no rule {code!r}", hint=did_you_mean(wanted, rules))
+    return _page(rules[wanted], 1)
+
+
+def reference() -> str:
+    """Every rule's text in one Markdown document."""
+    pages = "\n\n".join(_page(rule, 2) for rule in all_rules())
+    return f"# Rules\n\n{pages}"
+
+
+def _summary(rule: Rule) -> str:
+    return rule.text.strip().partition("\n")[0]
+
+
+def _page(rule: Rule, level: int) -> str:
+    heading = "#" * level
+    text = rule.text.strip().replace("\n## ", f"\n{heading}# ")
+    return f"{heading} {rule.code} {rule.name}\n\n{text}\n\nSince edition {rule.since}."

@@ -1,0 +1,123 @@
+"""Verdicts as text for people and as one JSON document for programs.
+
+Foreign text is escaped here and nowhere else on its way to a terminal. In JSON it stands as it
+is; the document is ASCII, so nothing in it acts either.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import kit
+from kit.checker.figures import figure_table
+from kit.checker.printable import printable
+from kit.checker.verdict import JUDGEMENTS, RuleResult, Verdict, worst
+from kit.records import to_json
+
+LOOKS_OK = "SUMMARY: submission looks OK"
+HAS_ERRORS = "SUMMARY: submission has errors"
+
+_SHOWN_FINDINGS = 10
+_WORDS = {"error": "ERROR", "fail": "FAIL", "warn": "warn", "unproven": "unproven"}
+_LINE = 400
+
+
+def text_report(verdict: Verdict, *, verbose: bool = False) -> Iterator[str]:
+    """Yield the lines on one bundle, gravest outcomes first."""
+    yield printable(verdict.name, _LINE)
+    if verdict.digest is not None:
+        yield f"  digest      {verdict.digest}"
+    headline = verdict.headline
+    if headline is not None:
+        yield f"  submitter   {printable(headline.submitter)}, system {printable(headline.system_id)}"
+        yield (
+            f"  judged by   edition {verdict.edition}, {headline.division} division, "
+            f"{headline.availability}"
+        )
+        yield ""
+        yield from (f"  {line}" for line in figure_table(headline.cases))
+        yield ""
+    waived = {waiver.code for waiver in verdict.waivers}
+    for outcome in _WORDS:
+        for result in verdict.rules:
+            if result.outcome == outcome:
+                word = "waived" if result.code in waived else _WORDS[outcome]
+                yield from _result(result, word, verbose=verbose)
+    for waiver in verdict.waivers:
+        yield f"  {waiver.code} is waived by the auditor: {printable(waiver.reason, _LINE)}"
+    yield from _counts(verdict.rules, verbose=verbose)
+    if verdict.problem is not None:
+        yield f"  {printable(verdict.problem, _LINE)}"
+    yield f"  verdict     {verdict.judgement.replace('_', ' ')}"
+
+
+def _result(result: RuleResult, word: str, *, verbose: bool) -> Iterator[str]:
+    reason = "" if result.reason is None else f": {printable(result.reason, _LINE)}"
+    yield f"  {word:<8}  {result.code} {result.name}{reason}"
+    shown = result.findings if verbose else result.findings[:_SHOWN_FINDINGS]
+    for finding in shown:
+        yield f"            {printable(finding.place, _LINE)}"
+        yield f"              found     {printable(finding.found, _LINE)}"
+        yield f"              required  {printable(finding.required, _LINE)}"
+    left = result.findings_total - len(shown)
+    if left:
+        yield f"            and {left} more"
+
+
+def _counts(results: Sequence[RuleResult], *, verbose: bool) -> Iterator[str]:
+    passed = [result for result in results if result.outcome == "pass"]
+    absent = [result for result in results if result.outcome == "not_applicable"]
+    if passed:
+        yield f"  passed      {_rules(len(passed))}"
+    if absent:
+        hint = "" if verbose else " (--verbose says why)"
+        yield f"  not applicable: {_rules(len(absent))}{hint}"
+    if verbose:
+        for result in absent:
+            yield f"    {result.code} {result.name}: {printable(result.reason or '', _LINE)}"
+
+
+def _rules(count: int) -> str:
+    return "1 rule" if count == 1 else f"{count} rules"
+
+
+def text_summary(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Yield the closing lines on all bundles; the last one is the documented summary."""
+    if len(verdicts) > 1:
+        found = Counter(verdict.judgement for verdict in verdicts)
+        counts = (f"{found[word]} {word.replace('_', ' ')}" for word in JUDGEMENTS if found[word])
+        yield f"{len(verdicts)} bundles: {', '.join(counts)}"
+    yield LOOKS_OK if _worst(verdicts) == "compliant" else HAS_ERRORS
+
+
+def json_report(verdicts: Sequence[Verdict]) -> str:
+    """Return the document of `schemas/verdict.schema.json`."""
+    found = Counter(verdict.judgement for verdict in verdicts)
+    editions = {verdict.edition for verdict in verdicts}
+    document = {
+        "kit_version": kit.__version__,
+        "edition": editions.pop() if len(editions) == 1 else None,
+        "verdict": _worst(verdicts),
+        "counts": {word: found[word] for word in sorted(JUDGEMENTS)},
+        "bundles": [_entry(verdict) for verdict in verdicts],
+    }
+    return json.dumps(document, indent=1, ensure_ascii=True)
+
+
+def _entry(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "name": verdict.name[:4096],
+        "digest": verdict.digest,
+        "verdict": verdict.judgement,
+        "exit_code": verdict.exit_code,
+        "problem": verdict.problem,
+        "rules": to_json(verdict.rules),
+        "waivers": [
+            {"code": waiver.code, "reason": waiver.reason} for waiver in verdict.waivers
+        ],
+    }
+
+
+def _worst(verdicts: Sequence[Verdict]) -> str:
+    return worst(verdict.judgement for verdict in verdicts)

@@ -1,0 +1,79 @@
+"""A measured run lacks a series that it must have, or the reason why it has none.
+
+## What it checks
+Every measured run has its windows, buffers and outputs. Every telemetry column stands once in
+`telemetry.metrics`: with the status `ok` it is in its table, with any other it is not and a reason
+is given. Every telemetry table has one `telemetry.health` entry that counts its rows.
+
+## Why it matters
+What was not measured must be visible as such. A column that is simply gone could have been taken
+out because of what it showed.
+
+## How to fix
+Measure again. If a reading is not supported, the kit records that by itself.
+
+## Clause
+M12 and M14: clock, power and temperature are monitored during the run. M26: with full evidence.
+
+## Example
+Passes: no `memory_c` column, and a metric `memory_c` with `not_supported` and its reason.
+Fails: no `memory_c` column, and a metric `memory_c` with `ok`.
+"""
+
+from collections.abc import Iterator
+
+from kit.bundle.reader import Bundle, RunEvidence
+from kit.checker.rule import Finding, rule
+from kit.ruleset import Ruleset
+from kit.trace import BUFFERS, OUTPUTS, TELEMETRY_TABLES, WINDOWS
+
+
+@rule("GK005", "evidence-missing", clauses=("M12", "M14", "M26"), since="2026.1")
+def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
+    """Compare what is there with what is said to be there."""
+    for case in bundle.cases.values():
+        for run in case.runs:
+            for table in (WINDOWS, BUFFERS, OUTPUTS):
+                if not run.tables.get(table.file):
+                    yield Finding(f"{run.path}/{table.file}", "no row", table.description)
+            yield from _columns(run)
+            yield from _health(run)
+
+
+def _columns(run: RunEvidence) -> Iterator[Finding]:
+    metrics = run.document.telemetry.metrics
+    place = f"{run.path}/run.json: telemetry.metrics"
+    known = [
+        (table.file, column.name)
+        for table in TELEMETRY_TABLES
+        for column in table.columns
+        if column.optional
+    ]
+    named = [(metric.table, metric.column) for metric in metrics]
+    for table, column in sorted(set(known) | set(named)):
+        times = named.count((table, column))
+        if times != ((table, column) in known):
+            found = f"{times} entries for {column} of {table}"
+            yield Finding(place, found, "one for each telemetry column that there is")
+    for metric in metrics:
+        there = metric.table in run.tables and metric.column in run.tables[metric.table]
+        what = f"{metric.column} of {metric.table}"
+        if there and metric.status != "ok":
+            yield Finding(place, f"{what} is {metric.status}", "ok, for the column is there")
+        elif not there and metric.status == "ok":
+            yield Finding(place, f"{what} is ok", "the column in the table")
+        elif metric.status != "ok" and not metric.reason.strip():
+            yield Finding(place, f"{what} is {metric.status} without a reason", "a reason")
+
+
+def _health(run: RunEvidence) -> Iterator[Finding]:
+    health = run.document.telemetry.health
+    place = f"{run.path}/run.json: telemetry.health"
+    for contract in TELEMETRY_TABLES:
+        rows = len(run.tables[contract.file]) if contract.file in run.tables else 0
+        bursts = [entry.bursts for entry in health if entry.table == contract.file]
+        if rows and len(bursts) != 1:
+            yield Finding(place, f"{len(bursts)} entries for {contract.file}", "one")
+        elif bursts and sum(bursts) != rows:
+            found = f"{sum(bursts)} bursts for {contract.file}"
+            yield Finding(place, found, f"{rows}, the rows of the table")

@@ -1,0 +1,114 @@
+"""Every measured run with what a rule needs around it: its case, number format, device and HLO."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from kit.bundle.reader import Bundle, RunEvidence
+from kit.checker.rule import Finding, NotApplicable, Unproven
+from kit.evidence import DeviceFacts, Run
+from kit.number_format import NumberFormat, number_format
+from kit.plan import Case
+from kit.timeline import profiling_interval
+from kit.trace import PROFILING, WINDOWS, Table
+
+_REASONS_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRun:
+    """One run folder of a planned case. `device` is None if the environment does not describe it."""
+
+    case: Case
+    device: DeviceFacts | None
+    hlo: dict[str, str]
+    evidence: RunEvidence
+
+    @property
+    def document(self) -> Run:
+        """The run's document."""
+        return self.evidence.document
+
+    @property
+    def number_format(self) -> NumberFormat:
+        """The row of the case's number format."""
+        return number_format(self.case.number_format)
+
+    def at(self, place: str, file: str = "run.json") -> str:
+        """A finding's place in one of the run's files."""
+        return f"{self.evidence.path}/{file}: {place}"
+
+    def table(self, file: str) -> Table:
+        """One of the run's tables.
+
+        Raises:
+            Unproven: it is not there.
+        """
+        found = self.evidence.tables.get(file)
+        if found is None or not len(found):
+            raise Unproven(f"{file} is missing")
+        return found
+
+    def profiling_windows(self) -> Table:
+        """The profiling rows of `windows.csv`.
+
+        Raises:
+            Unproven: there is none.
+        """
+        windows = self.table(WINDOWS.file)
+        profiling = windows.rows(windows["phase"] == PROFILING)
+        if not len(profiling):
+            raise Unproven(f"{WINDOWS.file} has no profiling window")
+        return profiling
+
+    def profiling_interval(self) -> tuple[int, int]:
+        """Host times in ns between which the device profiled.
+
+        Raises:
+            Unproven: there is no profiling window.
+        """
+        self.profiling_windows()
+        return profiling_interval(self.document.timing, self.table(WINDOWS.file))
+
+
+def measured_runs(bundle: Bundle) -> Iterator[MeasuredRun]:
+    """The runs of all planned cases, in the plan's order."""
+    devices = {device.id: device for device in bundle.environment.devices}
+    for case in bundle.plan.cases:
+        found = bundle.cases.get(case.id)
+        if found is not None:
+            for run in found.runs:
+                yield MeasuredRun(case, devices.get(run.document.device), found.hlo, run)
+
+
+def judge_runs(
+    bundle: Bundle, judge: Callable[[MeasuredRun], Iterator[Finding]]
+) -> Iterator[Finding]:
+    """Judge every run; whatever stays unproven is said after the last one, so that it hides nothing.
+
+    Raises:
+        Unproven: some run lacks evidence, or there is no run at all.
+    """
+    judged = 0
+    reasons: list[str] = []
+    for run in measured_runs(bundle):
+        judged += 1
+        try:
+            yield from judge(run)
+        except Unproven as why:
+            reasons.append(f"{run.evidence.path}: {why}")
+    if not judged:
+        raise Unproven("the bundle holds no measured run")
+    if reasons:
+        more = len(reasons) - _REASONS_SHOWN
+        shown = "; ".join(reasons[:_REASONS_SHOWN])
+        raise Unproven(f"{shown}; and {more} more runs" if more > 0 else shown)
+
+
+def only_on_gpu(bundle: Bundle, what: str) -> None:
+    """Leave the rule on a CPU bundle.
+
+    Raises:
+        NotApplicable: a CPU host computed, which cannot evidence `what`.
+    """
+    if bundle.plan.backend.platform != "cuda":
+        raise NotApplicable(f"a CPU host cannot evidence {what}")

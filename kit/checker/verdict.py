@@ -1,0 +1,126 @@
+"""What the checker says of one bundle, and which verdict and exit code follow from the rules.
+
+Plain data that survives the way through JSON (`kit.records`), since a bundle is judged in a
+process of its own.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from kit.checker.rule import Finding, Outcome
+from kit.plan import Availability, Division
+
+Judgement = Literal["compliant", "undecided", "not_compliant", "refused", "internal_error"]
+
+EXIT_CODES: dict[Judgement, int] = {
+    "compliant": 0,
+    "not_compliant": 1,
+    "refused": 3,
+    "internal_error": 4,
+    "undecided": 5,
+}
+JUDGEMENTS: tuple[Judgement, ...] = (
+    "compliant", "undecided", "not_compliant", "refused", "internal_error",
+)  # fmt: skip
+"""From best to worst: of many bundles, the worst decides."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleResult:
+    """One rule's outcome; `findings` are the first of `findings_total`."""
+
+    code: str
+    name: str
+    outcome: Outcome
+    reason: str | None
+    findings: tuple[Finding, ...]
+    findings_total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    """The auditor's decision to accept that rule `code` fails for the bundle with this digest."""
+
+    code: str
+    bundle: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFigures:
+    """A case's figures as recomputed; null where the evidence does not give them.
+
+    `period_ns` is the median of the runs' mean periods, `replicate_range` their range over it,
+    `spread` the largest of the runs' own; clock, power and the share of speed of light are
+    medians over the runs. `problem` says why nothing was measured, and is empty otherwise.
+    """
+
+    id: str
+    number_format: str
+    runs: int
+    period_ns: float | None
+    flops_per_s: float | None
+    spread: float | None
+    replicate_range: float | None
+    graphics_mhz: float | None
+    power_mw: float | None
+    sol_fraction: float | None
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """Who submitted what, and the figures that the evidence gives."""
+
+    submitter: str
+    system_id: str
+    division: Division
+    availability: Availability
+    cases: tuple[CaseFigures, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The checker's word on one bundle. `problem` says why it could not be judged by the rules."""
+
+    name: str
+    digest: str | None
+    edition: str | None
+    judgement: Judgement
+    problem: str | None
+    headline: Headline | None
+    rules: tuple[RuleResult, ...]
+    waivers: tuple[Waiver, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code that this bundle alone gives."""
+        return EXIT_CODES[self.judgement]
+
+
+def decide(results: Iterable[RuleResult], division: Division, waived: Collection[str]) -> Judgement:
+    """Weigh the outcomes; `waived` are codes of rules whose failing the auditor accepts.
+
+    A rule that crashed proves nothing, and neither do rules none of which reached a result.
+    """
+    results = tuple(results)
+    outcomes = {result.outcome for result in results}
+    if "error" in outcomes:
+        return "internal_error"
+    if any(result.outcome == "fail" and result.code not in waived for result in results):
+        return "not_compliant"
+    if not outcomes & {"pass", "warn", "fail"}:
+        return "undecided"
+    if division == "closed" and "unproven" in outcomes:
+        return "undecided"
+    return "compliant"
+
+
+def worst(judgements: Iterable[Judgement]) -> Judgement:
+    """The verdict over many bundles.
+
+    Raises:
+        ValueError: there are none.
+    """
+    return max(judgements, key=JUDGEMENTS.index)

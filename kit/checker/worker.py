@@ -1,0 +1,56 @@
+"""The process that judges: one request a line on stdin, one verdict a line on stdout, both JSON.
+
+It holds no privileges and its memory is bounded, so that what a hostile bundle can make it do ends
+with it. `kit.checker.pool` starts it.
+"""
+
+import json
+import sys
+import warnings
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from kit.checker.verdict import Waiver
+from kit.records import from_json, to_json
+
+MEMORY_BYTES = 8 * 2**30
+"""Address space of one worker: sixteen times the largest bundle that the reader accepts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One bundle to judge, by `kit.checker.judge.judge`; `challenge` and `deep` make the auditor."""
+
+    path: str
+    name: str
+    challenge: str | None
+    deep: bool
+    waivers: tuple[Waiver, ...]
+
+
+def serve() -> None:
+    """Answer requests until stdin ends."""
+    from kit.bundle.reader import Auditor  # noqa: PLC0415 - the parent needs only `Request`
+    from kit.checker.judge import judge  # noqa: PLC0415
+
+    warnings.simplefilter("ignore")
+    _bound_memory()
+    answers, sys.stdout = sys.stdout, sys.stderr
+    for line in sys.stdin:
+        request = from_json(Request, json.loads(line))
+        verdict = judge(
+            Path(request.path),
+            auditor=Auditor(request.challenge, request.deep),
+            waivers=request.waivers,
+            name=request.name,
+        )
+        print(json.dumps(to_json(verdict)), file=answers, flush=True)
+
+
+def _bound_memory() -> None:
+    import resource  # noqa: PLC0415 - POSIX only, like the reader
+
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -1,0 +1,66 @@
+"""What was wrong with an override, in one line: Hydra's and OmegaConf's exceptions explained.
+
+They are told apart by the attributes that say what we need, so that Hydra is imported in one
+module only.
+"""
+
+from typing import Any
+
+from kit.errors import KitError, UsageError
+from kit.nearest import did_you_mean
+from kit.resources import CONFIGS
+
+_HELP = "see gemm-kit run --help"
+
+
+def explained(error: Exception) -> Exception:
+    """A usage error for what Hydra raised about a configuration; any other exception unchanged."""
+    module = type(error).__module__.partition(".")[0]
+    if isinstance(error, KitError) or not (module in ("hydra", "omegaconf") or _plain(error)):
+        return error
+    cause: Any = error if hasattr(error, "full_key") else error.__cause__
+    if getattr(error, "missing_cfg_file", None):
+        return _unknown_option(error)
+    if hasattr(error, "override"):
+        return UsageError(
+            f"cannot parse {error.override}",
+            hint="write GROUP=OPTION or KEY=VALUE, with quotes around a value of several words",
+        )
+    if getattr(cause, "full_key", None):
+        return _about_key(cause)
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if lines and lines[0].startswith("Ambiguous value for argument"):
+        return UsageError(
+            lines[0], hint="-m measures each; [1,2] is a list; quotes make it one text"
+        )
+    return UsageError(" ".join(lines) or type(error).__name__, hint=_HELP)
+
+
+def _plain(error: Exception) -> bool:
+    """Whether this is one of the plain ValueErrors that Hydra raises for a wrong command line."""
+    return type(error) is ValueError and ("--" in str(error) or "Config group" in str(error))
+
+
+def _unknown_option(error: Any) -> UsageError:
+    group, _, option = error.missing_cfg_file.rpartition("/")
+    if not group:
+        return UsageError(f"configuration {option} is unknown", hint=_HELP)
+    return UsageError(
+        f"{group}={option} is unknown", hint=did_you_mean(option, error.options or ())
+    )
+
+
+def _about_key(cause: Any) -> UsageError:
+    key = str(cause.full_key)
+    kind = type(cause).__name__
+    if kind == "MissingMandatoryValue":
+        return UsageError(f"{key} has no value yet", hint=f"give it: {key}=VALUE")
+    if kind in ("ConfigAttributeError", "ConfigKeyError"):
+        parent, _, word = key.rpartition(".")
+        known = {str(name) for name in cause.parent_node or ()}
+        if not parent:
+            known |= {folder.name for folder in CONFIGS.iterdir() if folder.is_dir()}
+        nearest = did_you_mean(word, known - {"hydra"})
+        return UsageError(f"{key} is unknown", hint=nearest)
+    first = str(cause).splitlines()[0] if str(cause) else kind
+    return UsageError(f"{key}: {first}", hint=_HELP)

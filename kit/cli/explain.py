@@ -1,0 +1,23 @@
+"""Tell what a rule checks, why it matters and how to comply; without a code, list all rules."""
+
+import click
+
+from kit.errors import UsageError
+
+
+@click.command()
+@click.argument("code", metavar="[GKnnn]", required=False)
+@click.option("--markdown", is_flag=True, help="Print the whole reference.")
+def command(code: str | None, markdown: bool) -> int:
+    """Explain rule GKnnn, or list all rules."""
+    from kit.checker.reference import reference, rule_list, rule_text
+
+    if code is not None and markdown:
+        raise UsageError("--markdown prints every rule", hint="leave the code or the option out")
+    if markdown:
+        click.echo(reference())
+    elif code is None:
+        click.echo(rule_list())
+    else:
+        click.echo(rule_text(code))
+    return 0

@@ -1,0 +1,133 @@
+"""Show what `run` would measure and what it would take, or freeze it into a file.
+
+No device is touched. The estimate is for the product given by --device, or for this host's
+processor when the backend runs there.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from kit.errors import MeasurementError, UsageError
+from kit.estimate import CaseEstimate, Estimate, Target, estimate
+from kit.plan import RunPlan
+from kit.records import to_json
+
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+_STEP = 1024
+
+
+@click.command()
+@click.argument("overrides", nargs=-1)
+@click.option("--out", type=click.Path(path_type=Path), help="Write the frozen plan to this file.")
+@click.option("--device", help="Product to estimate for, such as 'H200 SXM'.")
+@click.option("--json", "as_json", is_flag=True, help="Print the estimate as JSON.")
+@click.option(
+    "--config-dir", type=click.Path(path_type=Path), help="Folder with further group options."
+)
+def command(
+    overrides: tuple[str, ...],
+    out: Path | None,
+    device: str | None,
+    as_json: bool,
+    config_dir: Path | None,
+) -> int:
+    """Show what `gemm-kit run OVERRIDES` would measure and take; touch no device."""
+    from kit.cli.run import compose
+
+    plan = compose(overrides, config_dir).plan
+    if out is not None:
+        _write(plan, out)
+    target = _target(plan, device)
+    taken = estimate(plan, target)
+    if as_json:
+        print(json.dumps(to_json(taken), indent=1, sort_keys=True))
+    else:
+        print("\n".join(_table(plan, taken)))
+    return 0
+
+
+def _write(plan: RunPlan, path: Path) -> None:
+    from kit.bundle.documents import format_document
+
+    try:
+        path.write_bytes(format_document(plan, "plan"))
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+
+
+def _target(plan: RunPlan, device: str | None) -> Target:
+    from kit.gpu_table import rows
+
+    if device is not None:
+        by_name = {row.product.lower(): row for row in rows()}
+        row = by_name.get(device.lower())
+        if row is None:
+            from kit.nearest import did_you_mean
+
+            names = {name: row.product for name, row in by_name.items()}
+            raise UsageError(
+                f"device {device!r} is unknown", hint=did_you_mean(device, names.values())
+            )
+        return Target(row.product, row.l2_bytes, row.memory_bytes, row)
+    if plan.backend.platform == "cpu":
+        return _host()
+    return Target("a GPU not named by --device", None, None, None)
+
+
+def _host() -> Target:
+    from kit.system.cpu import cache_bytes, memory_bytes
+
+    try:
+        return Target("this host's processor", cache_bytes(), memory_bytes(), None)
+    except MeasurementError:
+        return Target("this host's processor", None, None, None)
+
+
+def _table(plan: RunPlan, taken: Estimate) -> list[str]:
+    head = ("case", "sets", "inputs/set", "output/set", "all sets", "launches", "SOL", "one run")
+    cells = [head, *(_row(case) for case in taken.cases)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
+    lines = ["  ".join(_aligned(row, widths)).rstrip() for row in cells]
+    cache = "cache unknown" if taken.cache_bytes is None else f"{_size(taken.cache_bytes)} cache"
+    clock = f", SOL at {taken.graphics_mhz} MHz" if taken.graphics_mhz else ""
+    per_device = "" if plan.backend.platform == "cpu" else " on each device"
+    runs = f"{len(taken.cases)} x {plan.replicates} replicates"
+    least = f"at least {taken.shortest_s:.0f} s and the compilations"
+    lines += ["", f"For {taken.device}: {cache}{clock}.", f"Runs{per_device}: {runs}, {least}."]
+    lines += [
+        f"{case.id} does not fit: {_size(case.pool_bytes)} for {case.sets} sets."
+        for case in taken.cases
+        if case.fits is False
+    ]
+    return lines
+
+
+def _row(case: CaseEstimate) -> tuple[str, ...]:
+    return (
+        case.id,
+        "?" if case.sets is None else str(case.sets),
+        _size(case.input_bytes_per_set),
+        _size(case.output_bytes_per_set),
+        _size(case.pool_bytes),
+        f"{case.warm_up_launches}+{case.profiling_launches}",
+        "?" if case.sol_ns is None else f"{case.sol_ns / 1e3:.2f} us",
+        f"{case.shortest_s:.1f} s",
+    )
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+    first, *others = (cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+    return [row[0].ljust(len(first)), *others]
+
+
+def _size(count: int | None) -> str:
+    """Bytes in the largest binary unit of which there is at least one."""
+    if count is None:
+        return "?"
+    value, unit = float(count), 0
+    while value >= _STEP and unit < len(_UNITS) - 1:
+        value, unit = value / _STEP, unit + 1
+    return f"{value:.4g} {_UNITS[unit]}"

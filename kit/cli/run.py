@@ -1,0 +1,216 @@
+"""Measure what a configuration or a frozen plan asks for, and write one bundle.
+
+The only module that knows Hydra. A frozen plan (`--plan`) is measured without it, on machines that
+do not have it.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stderr
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from kit.cli import report, run_command
+from kit.cli._faults import explained
+from kit.errors import KitError, UsageError
+from kit.plan import RunPlan
+from kit.resources import CONFIGS
+from kit.settings import Settings, refuse_resolvers, settings
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig, ListConfig
+
+_CONFIG = "run"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure; returns the exit code, the worst one of a sweep.
+
+    Raises:
+        KitError: nothing was measured.
+    """
+    if any(word.split("=")[0] == "--plan" for word in arguments):
+        return run_command(_frozen, "run", list(arguments))
+    return _configured(arguments)
+
+
+@click.command()
+@click.option("--plan", "path", type=click.Path(path_type=Path), required=True)
+@click.option("--output", default="submissions", type=click.Path(file_okay=False))
+@click.option("--name", help="Name of the bundle's own folder.")
+def _frozen(path: Path, output: str, name: str | None) -> int:
+    """Measure the frozen plan that `gemm-kit plan --out` wrote."""
+    return _measure(Settings(read_plan(path), output, name))
+
+
+def read_plan(path: Path) -> RunPlan:
+    """Read a frozen plan as strictly as a bundle's.
+
+    Raises:
+        UsageError: the file cannot be read, or is no plan.
+    """
+    from kit.bundle.documents import parse_document
+    from kit.errors import BundleError
+
+    try:
+        return parse_document(RunPlan, path.read_bytes(), str(path))
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    except BundleError as error:
+        raise UsageError(error.problem, hint=error.hint) from None
+
+
+def _measure(asked: Settings) -> int:
+    from kit.runner.launcher import measure
+
+    outcome = measure(asked.plan, Path(asked.output), asked.name)
+    if outcome.bundle is not None:
+        print(f"bundle: {outcome.bundle}", flush=True)
+    return outcome.exit_code
+
+
+class _JobError(KitError):
+    """One job of a sweep ended with an exit code other than 0."""
+
+    def __init__(self, exit_code: int) -> None:
+        super().__init__(f"a job of the sweep ended with exit code {exit_code}")
+        self.exit_code = exit_code
+
+    def __reduce__(self) -> tuple[type, tuple[int]]:
+        return type(self), (self.exit_code,)
+
+
+def _configured(arguments: Sequence[str]) -> int:
+    _need_hydra()
+    _check(arguments)
+    import hydra
+
+    codes: list[int] = []
+    faults: list[Exception] = []
+
+    def job(config: "DictConfig") -> None:
+        # A plain run hands its fault around Hydra, which would print lines of its own. A sweep
+        # reports it and lets Hydra go on with the next job, here or in another process.
+        in_sweep = False
+        try:
+            in_sweep, overrides = _job_facts()
+            codes.append(_measure(_settings(config, overrides)))
+        except Exception as error:  # noqa: BLE001 - raised below, or reported
+            faults.append(error)
+            if not in_sweep:
+                return
+            codes.append(report(error))
+        if in_sweep and codes[-1]:
+            raise _JobError(codes[-1])
+
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # lets exceptions reach the code below
+    sys.argv = ["gemm-kit run", *arguments]
+    try:
+        hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name=_CONFIG)(job)()
+    except SystemExit as ended:  # --help, --hydra-help
+        return ended.code if isinstance(ended.code, int) else 0
+    except Exception as error:  # noqa: BLE001 - told apart there
+        if codes and isinstance(error, KitError):
+            return max(codes)
+        _raise_explained(error)
+    if faults:
+        raise faults[0]
+    return max(codes, default=0)
+
+
+def _job_facts() -> tuple[bool, list[str]]:
+    """Whether this job is one of a sweep, and its overrides."""
+    from hydra.core.hydra_config import HydraConfig
+    from hydra.types import RunMode
+
+    facts = HydraConfig.get()
+    return facts.mode == RunMode.MULTIRUN, _words(facts.overrides.task)
+
+
+def _words(overrides: "ListConfig") -> list[str]:
+    """Overrides as they were written; iterating over them would interpolate."""
+    from omegaconf import OmegaConf
+
+    return [str(word) for word in OmegaConf.to_container(overrides, resolve=False)]
+
+
+def _settings(config: "DictConfig", overrides: Sequence[str]) -> Settings:
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    composed: Any = OmegaConf.to_container(config, resolve=False)
+    refuse_resolvers(composed, "")
+    try:
+        resolved: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    except OmegaConfBaseException as error:
+        raise explained(error) from None
+    return settings(composed, resolved, overrides)
+
+
+def compose(overrides: Sequence[str], config_dir: Path | None = None) -> Settings:
+    """Compose what `gemm-kit run` would measure under the same overrides, and measure nothing.
+
+    Raises:
+        UsageError: an override or a configuration file is wrong.
+    """
+    _need_hydra()
+    _check(overrides)
+    import hydra
+    from omegaconf import OmegaConf
+
+    words = list(overrides)
+    if config_dir is not None:
+        if not config_dir.is_dir():
+            raise UsageError(f"--config-dir {config_dir} is no folder")
+        words.append(f"hydra.searchpath=['file://{config_dir.resolve()}']")
+    try:
+        with hydra.initialize_config_dir(str(CONFIGS), job_name="plan", version_base="1.3"):
+            config = hydra.compose(_CONFIG, words, return_hydra_config=True)
+    except Exception as error:  # noqa: BLE001 - told apart there
+        _raise_explained(error)
+    task = _words(config.hydra.overrides.task)
+    own = [str(key) for key in config if key != "hydra"]
+    return _settings(OmegaConf.masked_copy(config, own), task)
+
+
+def _raise_explained(error: Exception) -> NoReturn:
+    fault = explained(error)
+    if fault is error:
+        raise error
+    raise fault from error
+
+
+def _need_hydra() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("hydra") is None:
+        raise UsageError(
+            "this command composes configurations with hydra-core, which is not installed",
+            hint="pip install 'gemm-kit[run]', or measure a frozen plan with run --plan",
+        )
+
+
+def _check(arguments: Sequence[str]) -> None:
+    """Refuse what Hydra would answer with several lines, and what must not be done at all."""
+    from hydra._internal.utils import get_args_parser
+
+    complaint = StringIO()
+    try:
+        with redirect_stderr(complaint):
+            flags = get_args_parser().parse_args(arguments)
+    except SystemExit as ended:
+        if not ended.code:
+            raise
+        problem = complaint.getvalue().strip().rsplit("error: ", 1)[-1]
+        raise UsageError(problem, hint="see gemm-kit run --help") from None
+    for flag in ("experimental_rerun", "config_path", "config_name"):
+        if getattr(flags, flag) is not None:
+            raise UsageError(
+                f"--{flag.replace('_', '-')} is not offered here", hint="use --config-dir or --plan"
+            )
+    for override in flags.overrides:
+        refuse_resolvers(override, "override")

@@ -1,0 +1,85 @@
+"""What an operand buffer holds, as counts: of a given buffer, and of one filled as clause M20 asks.
+
+Sixteen bins cut [-1, 1] in eighths. A value on an inner edge belongs to the bin above it, 1.0 to the
+last bin, anything beyond the range to none. `int8` is read as its value over 127, the range that its
+fill quantises.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kit.fill import quantize
+from kit.number_format import NumberFormat
+from kit.trace import BINS
+
+_EDGES = np.arange(1, BINS) / (BINS / 2) - 1.0
+_DRAWS = 2**23
+"""Different values that one draw can take: `kit.fill.uniform` keeps 23 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class BufferStatistics:
+    """Counts of one buffer.
+
+    `checksum` is the sum of all bit patterns modulo 2^32, 64-bit patterns taken as two halves.
+    """
+
+    zeros: int
+    checksum: int
+    bins: tuple[int, ...]
+
+
+def statistics(values: NDArray[np.generic], number_format: NumberFormat) -> BufferStatistics:
+    """Count the elements of one buffer, given in the operand's type."""
+    bits = values.view(np.dtype(f"u{min(values.dtype.itemsize, 4)}"))
+    scaled = _scaled(values, number_format)
+    bins = np.searchsorted(_EDGES, scaled[np.abs(scaled) <= 1.0], side="right")
+    return BufferStatistics(
+        zeros=int(np.count_nonzero(scaled == 0.0)),
+        checksum=int(np.sum(bits, dtype=np.uint64) % 2**32),
+        bins=tuple(int(count) for count in np.bincount(bins, minlength=BINS)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class UniformShares:
+    """Probability that one element of a uniform fill is zero, and that it lies in each bin."""
+
+    zero: float
+    bins: tuple[float, ...]
+
+
+@cache
+def uniform_shares(number_format: NumberFormat) -> UniformShares:
+    """Exact shares of the uniform fill in `number_format`.
+
+    Every one of the 2^23 draws is equally likely and the cast keeps their order, so a share is the
+    distance between two ranks, found by bisection.
+    """
+    ranks = [0, *(_draws_below(edge, number_format) for edge in _EDGES), _DRAWS]
+    smallest = np.nextafter(0.0, 1.0)
+    zeros = _draws_below(smallest, number_format) - _draws_below(0.0, number_format)
+    return UniformShares(
+        zero=zeros / _DRAWS, bins=tuple(float(share) for share in np.diff(ranks) / _DRAWS)
+    )
+
+
+def _draws_below(edge: float, number_format: NumberFormat) -> int:
+    """How many of the ordered draws become a value below `edge`."""
+    low, high = 0, _DRAWS
+    while low < high:
+        middle = (low + high) // 2
+        draw = np.array([middle], np.float32) / np.float32(_DRAWS / 2) - np.float32(1.0)
+        if _scaled(quantize(draw, number_format), number_format)[0] < edge:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def _scaled(values: NDArray[np.generic], number_format: NumberFormat) -> NDArray[np.float64]:
+    plain = values.astype(np.float64)
+    return plain / 127.0 if number_format.operand == "int8" else plain

@@ -1,0 +1,56 @@
+"""Which dispatch mode: is one call's cost hidden behind one kernel's time?"""
+
+from dataclasses import dataclass
+
+from kit.backends import Backend
+from kit.evidence import Dispatch
+from kit.plan import Backend as BackendPlan
+from kit.plan import DispatchMode
+from kit.ruleset import Ruleset
+from kit.timing import Clock
+
+_CALLS = 24
+"""Calls of a pilot: below the 32 executions that JAX lets run ahead, so none of them waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pilot:
+    """Host cost of handing over one call, and the time until the device had done it, in ns."""
+
+    enqueue_ns: int
+    period_ns: int
+
+
+def pilot(backend: Backend, clock: Clock) -> Pilot:
+    """Time a few calls after two that load kernels and libraries."""
+    backend.enqueue(2)
+    backend.drain()
+    start_ns = clock()
+    backend.enqueue(_CALLS)
+    enqueued_ns = clock()
+    backend.drain()
+    return Pilot(
+        enqueue_ns=(enqueued_ns - start_ns) // _CALLS, period_ns=(clock() - start_ns) // _CALLS
+    )
+
+
+def choose(plan: BackendPlan, found: Pilot | None, rules: Ruleset) -> tuple[DispatchMode, str]:
+    """The mode and the reason for it, given the pilot of `single` (None where it was not run)."""
+    if plan.dispatch != "auto":
+        return plan.dispatch, f"backend.dispatch={plan.dispatch}"
+    if found is None:
+        return "single", "the host computes: a call costs the same in every mode"
+    cost = f"a call costs {found.enqueue_ns} ns, a GEMM takes {found.period_ns} ns"
+    if found.enqueue_ns <= rules.dispatch_headroom * found.period_ns:
+        return "single", cost
+    return "unrolled", cost
+
+
+def record(mode: DispatchMode, reason: str, found: Pilot, per_call: int) -> Dispatch:
+    """The dispatch document, from the pilot of the mode that will be used."""
+    return Dispatch(
+        mode=mode,
+        reason=reason,
+        pilot_enqueue_ns=found.enqueue_ns,
+        pilot_period_ns=found.period_ns // per_call,
+    )

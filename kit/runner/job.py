@@ -1,0 +1,65 @@
+"""What the launcher hands to a worker process, and what comes back from it."""
+
+import json
+from dataclasses import dataclass
+
+from kit.evidence import Environment, Status
+from kit.plan import RunPlan
+from kit.records import from_json, to_json
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One run. Paths are absolute; `base_ns` is CLOCK_MONOTONIC at the bundle's start.
+
+    `pci_bus_id` and `uuid` name the GPU (null on a CPU); `case_folder` takes the HLO text,
+    `run_folder` the run's document and tables.
+    """
+
+    plan: RunPlan
+    case: str
+    device: str
+    pci_bus_id: str | None
+    uuid: str | None
+    number: int
+    base_ns: int
+    case_folder: str
+    run_folder: str
+
+    def dumps(self) -> str:
+        """As one line of JSON."""
+        return json.dumps(to_json(self))
+
+    @classmethod
+    def loads(cls, text: str) -> "Job":
+        """Back from `dumps`."""
+        return from_json(cls, json.loads(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One message of a worker: a phase it has entered, or how it ended."""
+
+    phase: str | None
+    status: Status | None
+    reason: str
+    environment: Environment | None
+
+    def dumps(self) -> str:
+        """As one line of JSON."""
+        return json.dumps(to_json(self)) + "\n"
+
+    @classmethod
+    def loads(cls, text: str) -> "Report":
+        """Back from `dumps`."""
+        return from_json(cls, json.loads(text))
+
+
+def entered(phase: str) -> Report:
+    """The message that a phase has begun."""
+    return Report(phase, None, "", None)
+
+
+def ended(status: Status, reason: str, environment: Environment | None = None) -> Report:
+    """The message that the run is over."""
+    return Report(None, status, reason, environment)

@@ -1,0 +1,237 @@
+"""Measure a plan: every case, device and replicate in a fresh process, into one sealed bundle."""
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kit.bundle import layout
+from kit.bundle.documents import parse_document
+from kit.bundle.tables import load
+from kit.bundle.writer import BundleWriter
+from kit.checker.judge import Verdict, judge
+from kit.errors import MeasurementError
+from kit.evidence import (
+    CaseRecord,
+    DeviceFacts,
+    Environment,
+    Journal,
+    JournalEntry,
+    Results,
+    Run,
+    RunMetrics,
+    RunOutcome,
+    TimingRecord,
+)
+from kit.metrics import derive_case, derive_run
+from kit.plan import Case, RunPlan
+from kit.ruleset import ruleset
+from kit.runner.description import describe
+from kit.runner.job import Job
+from kit.runner.process import refuse_hostile_environment, run_job
+from kit.runner.progress import Progress
+from kit.system import GpuAddress, device_lock, gpus, select
+from kit.trace import TABLES, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a plan: the sealed bundle, its verdict, and the command's exit code."""
+
+    bundle: Path
+    verdict: Verdict
+    exit_code: int
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One device to measure on: its id in the bundle and its names for CUDA and NVML."""
+
+    id: str
+    gpu: GpuAddress | None
+
+
+def measure(plan: RunPlan, output: Path, name: str | None = None) -> Outcome:
+    """Measure `plan` and write a bundle below `output`.
+
+    The bundle lies at `<division>/<submitter>/<system_id>/<name>` below it. Ctrl-C ends the run
+    in progress and seals what was measured before it.
+
+    Raises:
+        UsageError: the plan or the environment asks for something that cannot be.
+        MeasurementError: nothing could be measured; the reasons of every case are in the text.
+    """
+    ruleset(plan.edition)
+    plan.validate()
+    refuse_hostile_environment(os.environ)
+    targets = _targets(plan)
+    submission = plan.submission
+    parent = output / submission.division / submission.submitter / submission.system_id
+    started = datetime.now(UTC)
+    writer = BundleWriter(parent, name or started.strftime("%Y%m%dt%H%M%Sz"))
+    with ExitStack() as locks:
+        for target in targets:
+            locks.enter_context(device_lock(target.id))
+        attempt = _Attempt(plan, writer, targets, time.monotonic_ns())
+        writer.write_record(layout.PLAN, plan)
+        attempt.run_all()
+        bundle = attempt.seal(started)
+    verdict = judge(bundle)
+    return Outcome(bundle, verdict, 0 if verdict.exit_code == 0 else 1)
+
+
+def _targets(plan: RunPlan) -> tuple[Target, ...]:
+    if plan.backend.platform == "cpu":
+        return (Target("cpu", None),)
+    return tuple(Target(gpu.id, gpu) for gpu in select(gpus(), plan.devices))
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """The bundle in the making: its journal, outcomes and environment so far."""
+
+    plan: RunPlan
+    writer: BundleWriter
+    targets: tuple[Target, ...]
+    base_ns: int
+    entries: list[JournalEntry] = field(default_factory=list)
+    outcomes: dict[str, list[RunOutcome]] = field(default_factory=dict)
+    environment: Environment | None = None
+    interrupted: bool = False
+
+    def run_all(self) -> None:
+        """Every case, replicate and device in turn; a failed run does not stop the others."""
+        plan = self.plan
+        progress = Progress(len(plan.cases) * plan.replicates * len(self.targets))
+        self._note("bundle_started")
+        for case, number, target in self._runs():
+            progress.begin(case.id, target.id, number, plan.replicates)
+            if self.interrupted:
+                outcome = RunOutcome(target.id, number, "interrupted", "stopped before this run")
+                self._note_run("run_started", case, target, number)
+            else:
+                outcome = self._run(case, number, target, progress)
+            self._note_run("run_ended", case, target, number, outcome)
+            self.outcomes.setdefault(case.id, []).append(outcome)
+            progress.end(": ".join(filter(None, (outcome.status, outcome.reason))))
+        self._note("bundle_ended")
+
+    def _runs(self) -> Iterator[tuple[Case, int, Target]]:
+        for case in self.plan.cases:
+            for number in range(1, self.plan.replicates + 1):
+                for target in self.targets:
+                    yield case, number, target
+
+    def _run(self, case: Case, number: int, target: Target, progress: Progress) -> RunOutcome:
+        case_folder = self.writer.folder(layout.case_folder(case.id))
+        run_folder = self.writer.partial / layout.run_folder(case.id, target.id, number)
+        job = Job(
+            plan=self.plan,
+            case=case.id,
+            device=target.id,
+            pci_bus_id=target.gpu.pci_bus_id if target.gpu else None,
+            uuid=target.gpu.uuid if target.gpu else None,
+            number=number,
+            base_ns=self.base_ns,
+            case_folder=str(case_folder),
+            run_folder=str(run_folder),
+        )
+        self._note_run("run_started", case, target, number)
+        try:
+            report = run_job(job, progress.phase)
+        except KeyboardInterrupt:
+            self.interrupted = True
+            shutil.rmtree(run_folder, ignore_errors=True)
+            return RunOutcome(target.id, number, "interrupted", "stopped by the operator")
+        status = report.status or "crashed"
+        if status != "measured" or report.environment is None:
+            shutil.rmtree(run_folder, ignore_errors=True)
+            return RunOutcome(target.id, number, status, report.reason)
+        self._remember(report.environment)
+        return RunOutcome(target.id, number, "measured", "")
+
+    def _remember(self, found: Environment) -> None:
+        """Keep the first environment and every device; a changed one shows in the runs' digests."""
+        if self.environment is None:
+            self.environment = found
+            return
+        known = {device.id for device in self.environment.devices}
+        new = tuple(device for device in found.devices if device.id not in known)
+        self.environment = replace(self.environment, devices=self.environment.devices + new)
+
+    def seal(self, started: datetime) -> Path:
+        """Write the documents about the whole, seal, and return the bundle's place."""
+        environment = self.environment
+        if environment is None:
+            reasons = {
+                f"{case}: {outcome.status}: {outcome.reason}"
+                for case, outcomes in self.outcomes.items()
+                for outcome in outcomes
+            }
+            self.writer.abandon()
+            if self.interrupted:
+                raise KeyboardInterrupt
+            raise MeasurementError("nothing was measured: " + "; ".join(sorted(reasons)))
+        writer, plan = self.writer, self.plan
+        writer.write_record(layout.ENVIRONMENT, environment)
+        writer.write_record(layout.SYSTEM, describe(plan, environment))
+        journal = Journal(started.strftime("%Y-%m-%dT%H:%M:%SZ"), tuple(self.entries))
+        writer.write_record(layout.JOURNAL, journal)
+        for case, outcomes in self.outcomes.items():
+            writer.write_record(layout.case_file(case), CaseRecord(case, tuple(outcomes)))
+        devices = {device.id: device for device in environment.devices}
+        claims = Results(
+            plan.edition,
+            tuple(derive_case(case.id, self._metrics(case, devices)) for case in plan.cases),
+        )
+        writer.write_record(layout.RESULTS, claims)
+        return writer.seal()
+
+    def _metrics(self, case: Case, devices: dict[str, DeviceFacts]) -> tuple[RunMetrics, ...]:
+        """Derive every measured run's figures from the files just written, as the checker will."""
+        derived = []
+        for outcome in self.outcomes[case.id]:
+            if outcome.status != "measured":
+                continue
+            folder = self.writer.partial / layout.run_folder(case.id, outcome.device, outcome.number)
+            timing, tables = _written(folder)
+            derived.append(
+                derive_run(case, devices[outcome.device], outcome.number, timing, tables)
+            )
+        return tuple(derived)
+
+    def _note(self, event: str) -> None:
+        self.entries.append(self._entry(event))
+
+    def _note_run(
+        self,
+        event: str,
+        case: Case,
+        target: Target,
+        number: int,
+        outcome: RunOutcome | None = None,
+    ) -> None:
+        entry = replace(self._entry(event), case=case.id, device=target.id, run=number)
+        if outcome is not None:
+            entry = replace(entry, status=outcome.status, reason=outcome.reason or None)
+        self.entries.append(entry)
+
+    def _entry(self, event: str) -> JournalEntry:
+        now_ns = time.monotonic_ns() - self.base_ns
+        return JournalEntry(len(self.entries), now_ns, event, None, None, None, None, None)
+
+
+def _written(folder: Path) -> tuple[TimingRecord, dict[str, Table]]:
+    """Read a run's timing and tables back from its folder."""
+    place = folder.name
+    document = parse_document(Run, (folder / "run.json").read_bytes(), f"{place}/run.json")
+    tables = {
+        file: load(contract, (folder / file).read_bytes(), f"{place}/{file}")
+        for file, contract in TABLES.items()
+        if (folder / file).exists()
+    }
+    return document.timing, tables

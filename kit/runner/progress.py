@@ -1,0 +1,48 @@
+"""Progress on stderr: one live line on a terminal, one line a phase elsewhere.
+
+Nothing is printed between the first and the last profiling launch.
+"""
+
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import TextIO
+
+_QUIET = ("profiling",)
+
+
+@dataclass(slots=True)
+class Progress:
+    """Where the measurement is. `runs` is how many there will be in all."""
+
+    runs: int
+    stream: TextIO = field(default_factory=lambda: sys.stderr)
+    done: int = 0
+    label: str = ""
+    started_s: float = field(default_factory=time.monotonic)
+
+    def begin(self, case: str, device: str, number: int, replicates: int) -> None:
+        """A run begins."""
+        self.label = f"[{self.done + 1}/{self.runs}] {case} on {device}, run {number} of {replicates}"
+
+    def phase(self, name: str) -> None:
+        """A phase of the current run begins."""
+        self._show(f"{self.label}: {name}{self._time_left()}", ends=False)
+
+    def end(self, outcome: str) -> None:
+        """The current run is over."""
+        self.done += 1
+        self._show(f"{self.label}: {outcome}", ends=True)
+
+    def _time_left(self) -> str:
+        if not self.done:
+            return ""
+        each_s = (time.monotonic() - self.started_s) / self.done
+        return f", about {each_s * (self.runs - self.done):.0f} s left"
+
+    def _show(self, text: str, *, ends: bool) -> None:
+        if self.stream.isatty():
+            self.stream.write(f"\r\x1b[K{text}" + ("\n" if ends else ""))
+        else:
+            self.stream.write(f"{text}\n")
+        self.stream.flush()

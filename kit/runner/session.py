@@ -1,0 +1,206 @@
+"""One run: compile, fill, warm up, profile, cool down, and collect what proves it.
+
+Knows protocols only; which backend, clock and telemetry there are, the worker decides.
+"""
+
+import gc
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kit.backends import Backend
+from kit.evidence import (
+    Dispatch,
+    Executable,
+    Loops,
+    PhaseMarks,
+    Rotation,
+    TimingRecord,
+)
+from kit.number_format import number_format
+from kit.plan import Case, RunPlan
+from kit.rotation import gemms_per_call, input_bytes, output_bytes, sets_required, whole_chunks
+from kit.ruleset import Ruleset
+from kit.runner import dispatch
+from kit.runner.phases import (
+    Loop,
+    Windows,
+    cool_down,
+    host_slope,
+    profile,
+    settled_by,
+    warm_up,
+)
+from kit.telemetry.sampler import Sampler
+from kit.timing import Clock, Timer
+from kit.trace import BUFFERS, OUTPUTS, WINDOWS, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Seeds:
+    """Hexadecimal seeds of one run."""
+
+    fill: str
+    sample: str
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """Everything that one session found out, but for the machine's own facts."""
+
+    executable: Executable
+    hlo: str
+    dispatch: Dispatch
+    rotation: Rotation
+    loops: Loops
+    timing: TimingRecord
+    phases: PhaseMarks
+    tables: dict[str, Table]
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The parts of one run and where its progress goes."""
+
+    plan: RunPlan
+    case: Case
+    seeds: Seeds
+    cache_bytes: int
+    rules: Ruleset
+    backend: Backend
+    make_timer: Callable[[], Timer]
+    telemetry: Sampler
+    clock: Clock
+    report: Callable[[str], None]
+
+    def run(self) -> Measurement:
+        """Measure."""
+        plan, backend = self.plan, self.backend
+        executable, hlo, sets, how, period_ns = self._prepare()
+        self.report("fill")
+        before = backend.addresses()
+        contents = backend.buffer_contents()
+
+        self.report("idle")
+        timer = self.make_timer()
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        time.sleep(plan.phases.idle_s)  # what the fill and the pilot heated must not count as idle
+        idle_start_ns = self.clock()
+        time.sleep(plan.phases.idle_s)
+        idle = (idle_start_ns, self.clock())
+
+        self.report("warm-up")
+        loop = Loop(backend, timer, self.clock, executable.gemms_per_call, Windows([]))
+        settles = plan.test_type.name == "fixed_power" and plan.telemetry.source == "nvml"
+        settled = settled_by(self.telemetry, self.rules) if settles else None
+        compilations = backend.compilations()
+        allocator_before = backend.allocator_counters()
+        with backend.guard():
+            start = timer.start()
+            stop, period_ns = warm_up(loop, plan.phases, period_ns, settled)
+            warm_up_launches = loop.windows.launches
+            self.report("profiling")
+            launches = profile(loop, plan.phases, plan.timing.windows, period_ns)
+            end = timer.finish(loop.last_output)
+        allocator_after = backend.allocator_counters()
+        loops = Loops(
+            compilations=backend.compilations() - compilations,
+            transfer_guard=backend.transfer_guard,
+            drains=timer.drains,
+            allocator_before=allocator_before,
+            allocator_after=allocator_after,
+        )
+        gc.enable()
+        controls = timer.controls()
+        if plan.backend.platform != "cpu":
+            controls += (host_slope(loop, period_ns),)
+
+        self.report("cool-down")
+        cool_down_start_ns = self.clock()
+        cool_down_stop = cool_down(self.clock, plan.phases, self.telemetry, idle, self.rules)
+        cool_down_end_ns = self.clock()
+        self.report("evidence")
+        tables = {
+            WINDOWS.file: loop.windows.table(timer.durations_ns()),
+            BUFFERS.file: buffers_table(before, backend.addresses(), contents),
+            OUTPUTS.file: backend.sample_outputs(self.seeds.sample),
+        }
+        return Measurement(
+            executable=executable,
+            hlo=hlo,
+            dispatch=how,
+            rotation=self._rotation(sets),
+            loops=loops,
+            timing=TimingRecord(timer.method, start, end, controls),
+            phases=PhaseMarks(
+                idle_start_ns=idle[0],
+                idle_end_ns=idle[1],
+                warm_up_launches=warm_up_launches,
+                warm_up_stop=stop,
+                profiling_launches=launches,
+                cool_down_start_ns=cool_down_start_ns,
+                cool_down_end_ns=cool_down_end_ns,
+                cool_down_stop=cool_down_stop,
+            ),
+            tables=tables,
+        )
+
+    def _rotation(self, sets: int) -> Rotation:
+        row = number_format(self.case.number_format)
+        return Rotation(
+            sets=sets,
+            cache_bytes=self.cache_bytes,
+            input_bytes_per_set=input_bytes(self.case.workload, row),
+            output_bytes_per_set=output_bytes(self.case.workload, row),
+        )
+
+    def _prepare(self) -> tuple[Executable, str, int, Dispatch, float]:
+        """Choose the dispatch mode, compile, fill: (executable, HLO, sets, dispatch, period)."""
+        minimum = sets_required(self._rotation(1).input_bytes_per_set, self.cache_bytes)
+        backend, plan = self.backend, self.plan
+        pilot = None
+        if plan.backend.dispatch == "auto" and plan.backend.platform != "cpu":
+            self.report("pilot")
+            self._ready("single", minimum)
+            pilot = dispatch.pilot(backend, self.clock)
+            backend.release()
+        mode, reason = dispatch.choose(plan.backend, pilot, self.rules)
+        self.report("compile")
+        per_call = gemms_per_call(mode, minimum)
+        sets = whole_chunks(minimum, per_call)
+        executable, hlo = self._ready(mode, sets)
+        found = dispatch.pilot(backend, self.clock)
+        executable = replace(executable, gemms_per_call=per_call)
+        how = dispatch.record(mode, reason, found, per_call)
+        return executable, hlo, sets, how, found.period_ns / per_call
+
+    def _ready(self, mode: "dispatch.DispatchMode", sets: int) -> tuple[Executable, str]:
+        compiled = self.backend.compile(mode, sets)
+        self.backend.allocate(sets, self.plan.test_type.fill, self.seeds.fill)
+        return compiled
+
+
+def buffers_table(
+    before: dict[str, list[int]], after: dict[str, list[int]], contents: dict[str, "np.ndarray"]
+) -> Table:
+    """Assemble `kit.trace.BUFFERS`: A, then B, then D, addresses above the lowest one."""
+    lowest = min(min(addresses) for addresses in before.values())
+    sets = len(before["d"])
+    operands = np.repeat(np.arange(3), sets)
+    columns = {
+        "operand": operands,
+        "set": np.tile(np.arange(sets), 3),
+        "address_before": _flat(before) - lowest,
+        "address_after": _flat(after) - lowest,
+    }
+    for name, values in contents.items():
+        columns[name] = np.concatenate([values, np.zeros(sets, np.int64)])
+    return Table({column.name: columns[column.name].astype(np.int64) for column in BUFFERS.columns})
+
+
+def _flat(addresses: dict[str, list[int]]) -> "np.ndarray":
+    return np.array([address for name in "abd" for address in addresses[name]], np.int64)

@@ -1,0 +1,238 @@
+"""The process of one run: `python -m kit.runner.worker JOB FD`, reporting on the file descriptor.
+
+Everything that decides how JAX behaves is in the environment before this starts, and the GPU is
+the only one visible. Whatever goes wrong becomes a reported status, not a traceback.
+"""
+
+import os
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kit import cuda_driver
+from kit.backends import backend
+from kit.bundle.layout import hlo_name
+from kit.bundle.writer import write_document, write_table
+from kit.errors import KitError, MeasurementError
+from kit.evidence import (
+    DeviceFacts,
+    Environment,
+    Identity,
+    Limits,
+    Run,
+    Status,
+    environment_digest,
+)
+from kit.fill import fill_seed, sample_seed
+from kit.plan import RunPlan
+from kit.ruleset import ruleset
+from kit.runner.job import Job, Report, ended, entered
+from kit.runner.session import Measurement, Seeds, Session
+from kit.system import (
+    DeviceAddress,
+    GpuAttributes,
+    cpu_facts,
+    driver_versions,
+    environment,
+    gpu_facts,
+    limits,
+    no_limits,
+    nvml_address,
+    pci_bus_id,
+    settings,
+    uuid_hash,
+    uuid_text,
+)
+from kit.telemetry.sampler import Sampler
+from kit.timing import timer
+from kit.trace import CLOCKS, ENERGY, HOST, POWER, TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+
+def main() -> int:
+    """Run the job on the command line; the exit code only says whether a status was reported."""
+    job = Job.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    with os.fdopen(int(sys.argv[2]), "w", encoding="utf-8") as reports:
+
+        def send(report: Report) -> None:
+            reports.write(report.dumps())
+            reports.flush()
+
+        try:
+            found = _run(job, lambda phase: send(entered(phase)))
+        except KitError as error:
+            send(ended(_status_of(error), str(error)))
+        except MemoryError as error:
+            send(ended("out_of_memory", str(error) or "the host has no memory left"))
+        except Exception as error:  # noqa: BLE001 - JAX raises many kinds; all become a status
+            send(ended(_status_of(error), f"{type(error).__name__}: {_first_line(error)}"))
+        else:
+            send(ended("measured", "", found))
+    return 0
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [""])[0][:500]
+
+
+def _status_of(error: Exception) -> Status:
+    text = str(error)
+    if "RESOURCE_EXHAUSTED" in text:
+        return "out_of_memory"
+    if "unsupported" in text or "UNIMPLEMENTED" in text or "NotImplementedError" in repr(error):
+        return "unsupported"
+    return "device_error" if isinstance(error, KitError) else "crashed"
+
+
+def _run(job: Job, report: "Callable[[str], None]") -> Environment:
+    """Measure the job's case and write the run's files; returns the environment it ran in."""
+    plan, case = job.plan, job.plan.case(job.case)
+    started_utc = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def clock() -> int:
+        return time.monotonic_ns() - job.base_ns
+
+    started_ns = clock()
+    report("start")
+    gemms = backend(plan.backend.name, plan.backend.platform, case)
+    machine = _on_gpu(job) if plan.backend.platform == "cuda" else _on_cpu()
+    found = environment(
+        {**machine.libraries, **gemms.libraries()},
+        {**settings(), **gemms.settings()},
+        (machine.device,),
+    )
+    limits_before = machine.limits()
+    seeds = Seeds(
+        fill_seed(plan.seed, plan.submission.challenge, case.id),
+        sample_seed(
+            plan.seed, plan.submission.challenge, case.id, machine.device.id, job.number
+        ),
+    )
+    with (
+        tempfile.TemporaryDirectory(prefix="gemm-kit-") as scratch,
+        Sampler.start(
+            plan.telemetry.source,
+            DeviceAddress(job.pci_bus_id, job.uuid),
+            _periods_ms(plan),
+            capacity_s=plan.timeout_s,
+            base_ns=job.base_ns,
+            folder=Path(scratch),
+        ) as telemetry,
+    ):
+        measured = Session(
+            plan=plan,
+            case=case,
+            seeds=seeds,
+            cache_bytes=machine.device.cache_bytes,
+            rules=ruleset(plan.edition),
+            backend=gemms,
+            make_timer=lambda: timer(plan.timing.method, gemms, clock),
+            telemetry=telemetry,
+            clock=clock,
+            report=report,
+        ).run()
+        record = telemetry.stop()
+        tables = {**measured.tables, **telemetry.tables()}
+    name = hlo_name(measured.hlo)
+    run = Run(
+        case=case.id,
+        device=machine.device.id,
+        number=job.number,
+        started_utc=started_utc,
+        started_ns=started_ns,
+        ended_ns=clock(),
+        fill_seed=seeds.fill,
+        sample_seed=seeds.sample,
+        environment_sha256=environment_digest(found),
+        identity=machine.identity,
+        executable=replace(measured.executable, hlo=name),
+        dispatch=measured.dispatch,
+        rotation=measured.rotation,
+        loops=measured.loops,
+        timing=measured.timing,
+        phases=measured.phases,
+        telemetry=record,
+        limits_before=limits_before,
+        limits_after=machine.limits(),
+    )
+    (Path(job.case_folder) / name).write_text(measured.hlo, encoding="utf-8")
+    folder = Path(job.run_folder)
+    folder.mkdir(parents=True)
+    for file, table in tables.items():
+        write_table(folder, TABLES[file], table.columns)
+    write_document(folder / "run.json", run)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Machine:
+    """The device of this process and how to ask after its limits."""
+
+    device: DeviceFacts
+    identity: Identity
+    libraries: dict[str, str]
+    limits: "Callable[[], Limits]"
+
+
+def _on_cpu() -> _Machine:
+    reason = "a CPU host has no device limits that the kit can read"
+    return _Machine(cpu_facts(), Identity(None, None, None, None), {}, lambda: no_limits(reason))
+
+
+def _on_gpu(job: Job) -> _Machine:
+    """Identify the one visible GPU by CUDA and by NVML, and refuse if they are not the same.
+
+    Raises:
+        MeasurementError: another GPU than the job's is visible, or several are.
+    """
+    if cuda_driver.visible_devices() != 1:
+        raise MeasurementError(f"CUDA shows {cuda_driver.visible_devices()} devices instead of one")
+    cuda = cuda_driver.describe()
+    address = DeviceAddress(job.pci_bus_id, job.uuid)
+    nvml = nvml_address(address)
+    uuid = uuid_text(cuda.uuid)
+    identity = Identity(
+        cuda_uuid_hash=uuid_hash(uuid),
+        cuda_pci_bus_id=pci_bus_id(cuda.pci_bus_id),
+        nvml_uuid_hash=uuid_hash(str(nvml.uuid)),
+        nvml_pci_bus_id=pci_bus_id(str(nvml.pci_bus_id)),
+    )
+    if identity.cuda_uuid_hash != identity.nvml_uuid_hash:
+        raise MeasurementError(
+            f"CUDA runs on {cuda.pci_bus_id} while NVML watches {nvml.pci_bus_id}",
+            hint="unset CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER",
+        )
+    attributes = GpuAttributes(
+        compute_capability=cuda.compute_capability,
+        sm_count=cuda.sm_count,
+        l2_bytes=cuda.l2_bytes,
+        memory_bus_bits=cuda.memory_bus_bits,
+    )
+    return _Machine(
+        device=gpu_facts(cuda.pci_bus_id, attributes),
+        identity=identity,
+        libraries=driver_versions(),
+        limits=lambda: limits(address, (os.getpid(),)),
+    )
+
+
+def _periods_ms(plan: RunPlan) -> dict[str, int]:
+    """Sampling period of every table."""
+    telemetry = plan.telemetry
+    return {
+        CLOCKS.file: telemetry.clock_period_ms,
+        POWER.file: telemetry.power_period_ms,
+        ENERGY.file: telemetry.energy_period_ms,
+        HOST.file: telemetry.power_period_ms,
+    }
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

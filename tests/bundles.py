@@ -1,0 +1,215 @@
+"""Honest bundles for the checker's tests, and ways to break exactly one thing in them.
+
+A bundle is a frozen value: `with_run`, `with_table` and their like return a changed copy, with the
+claims derived anew, so that only the rule that guards the changed thing fires. Paths of fields are
+dotted: `with_field(bundle, GUIDELINE, 1, "timing.end.after_ns", 5)`.
+"""
+
+import importlib
+import pkgutil
+from dataclasses import replace
+from functools import cache
+
+import honest_cpu as cpu
+import honest_gpu as gpu
+import kit.checker.rules
+from honest import rederived
+from honest_cpu import BATCHED, PLAIN
+from honest_gpu import DECODE, GUIDELINE
+from kit.checker.rule import NotApplicable, Rule, Unproven
+from kit.ruleset import ruleset
+from kit.trace import Table
+
+__all__ = [
+    "BATCHED", "DECODE", "GUIDELINE", "PLAIN", "changed", "codes", "field", "findings",
+    "honest_cpu", "honest_gpu", "outcome", "rederived", "rule", "rules", "with_claims",
+    "with_column", "with_environment", "with_field", "with_fields", "with_hlo", "with_plan",
+    "with_rows", "with_run", "with_system", "with_table", "without_table",
+]  # fmt: skip
+
+
+@cache
+def honest_gpu(division="open"):
+    """Two cases on one H200, three replicates each, cuda_events and NVML."""
+    return gpu.build(division)
+
+
+@cache
+def honest_cpu():
+    """Two small cases on a CPU host, two replicates each, host_clock and host telemetry."""
+    return cpu.build()
+
+
+@cache
+def rules():
+    """Every rule of the folder by its code."""
+    package = kit.checker.rules
+    found = [
+        value
+        for module in pkgutil.iter_modules(package.__path__)
+        for value in vars(importlib.import_module(f"{package.__name__}.{module.name}")).values()
+        if isinstance(value, Rule)
+    ]
+    return {rule.code: rule for rule in sorted(found, key=lambda rule: rule.code)}
+
+
+def rule(code):
+    """The rule with this code."""
+    return rules()[code]
+
+
+def findings(code, bundle):
+    """What the rule finds; `Unproven` and `NotApplicable` pass through."""
+    return list(rule(code).check(bundle, ruleset(bundle.plan.edition)))
+
+
+def outcome(code, bundle):
+    """Outcome of one rule: pass, warn, fail, unproven or not_applicable."""
+    try:
+        severities = {finding.severity for finding in findings(code, bundle)}
+    except Unproven:
+        return "unproven"
+    except NotApplicable:
+        return "not_applicable"
+    return "fail" if "fail" in severities else "warn" if severities else "pass"
+
+
+def codes(bundle):
+    """Outcome of every rule by its code."""
+    return {code: outcome(code, bundle) for code in rules()}
+
+
+@cache
+def _honest_codes(name):
+    honest = {honest_gpu(d).container.name: honest_gpu(d) for d in ("open", "closed")}
+    honest[honest_cpu().container.name] = honest_cpu()
+    return codes(honest[name])
+
+
+def changed(bundle):
+    """Outcomes that differ from those of the honest bundle that `bundle` was made from."""
+    before = _honest_codes(bundle.container.name)
+    return {code: found for code, found in codes(bundle).items() if found != before[code]}
+
+
+def with_fields(record, **changes):
+    """A copy of a frozen record; keys are field paths with `__` for the dots."""
+    for path, value in changes.items():
+        record = _at(record, path.split("__"), value)
+    return record
+
+
+def field(record, path):
+    """The value at a dotted path of a record."""
+    for name in path.split("."):
+        record = record[name] if isinstance(record, dict) else getattr(record, name)
+    return record
+
+
+def _at(record, path, value):
+    name, *rest = path
+    if isinstance(record, dict):
+        return record | {name: _at(record[name], rest, value) if rest else value}
+    return replace(record, **{name: _at(getattr(record, name), rest, value) if rest else value})
+
+
+def with_plan(bundle, **changes):
+    """Plan changed; keys as in `with_fields`."""
+    return replace(bundle, plan=with_fields(bundle.plan, **changes))
+
+
+def with_system(bundle, **changes):
+    """System description changed."""
+    return replace(bundle, system=with_fields(bundle.system, **changes))
+
+
+def with_environment(bundle, **changes):
+    """Environment changed; `device__x` changes fact x of the first device."""
+    facts = {k.removeprefix("device__"): v for k, v in changes.items() if k.startswith("device__")}
+    rest = {k: v for k, v in changes.items() if not k.startswith("device__")}
+    environment = with_fields(bundle.environment, **rest)
+    first, *others = environment.devices
+    devices = (with_fields(first, **facts), *others)
+    return replace(bundle, environment=replace(environment, devices=devices))
+
+
+def with_claims(bundle, case, number, **changes):
+    """Claimed figures of one run changed."""
+    cases = tuple(
+        replace(
+            claim,
+            runs=tuple(with_fields(r, **changes) if r.number == number else r for r in claim.runs),
+        )
+        if claim.id == case
+        else claim
+        for claim in bundle.claims.cases
+    )
+    return replace(bundle, claims=replace(bundle.claims, cases=cases))
+
+
+def with_run(bundle, case, number, change, *, derive=True):
+    """One run (RunEvidence) replaced by `change(run)`; claims follow unless `derive` is false."""
+    found = bundle.cases[case]
+    runs = tuple(change(run) if run.document.number == number else run for run in found.runs)
+    changed = replace(bundle, cases=bundle.cases | {case: replace(found, runs=runs)})
+    return rederived(changed) if derive else changed
+
+
+def with_field(bundle, case, number, path, value):
+    """One field of a run's document; `value` may be a function of the old value."""
+
+    def change(run):
+        new = value(field(run.document, path)) if callable(value) else value
+        return replace(run, document=_at(run.document, path.split("."), new))
+
+    return with_run(bundle, case, number, change)
+
+
+def with_table(bundle, case, number, file, change):
+    """One table of a run replaced by `change(table)`."""
+
+    def edit(run):
+        return replace(run, tables=run.tables | {file: change(run.tables[file])})
+
+    return with_run(bundle, case, number, edit)
+
+
+def with_column(bundle, case, number, file, column, change):
+    """One column replaced by `change(a copy of its values)`; None drops the column."""
+
+    def edit(table):
+        columns = dict(table.columns)
+        values = change(columns.pop(column).copy())
+        if values is not None:
+            columns[column] = values
+        return Table({name: columns[name] for name in table.columns if name in columns})
+
+    return with_table(bundle, case, number, file, edit)
+
+
+def with_rows(bundle, case, number, file, keep):
+    """Only the rows of a table where `keep(table)` is true."""
+    return with_table(bundle, case, number, file, lambda table: table.rows(keep(table)))
+
+
+def without_table(bundle, case, number, file):
+    """The run without one table."""
+
+    def edit(run):
+        return replace(run, tables={k: v for k, v in run.tables.items() if k != file})
+
+    return with_run(bundle, case, number, edit)
+
+
+def with_hlo(bundle, case, change):
+    """The case's HLO text changed, its file and the runs' reference to it renamed to match."""
+    from honest import hlo_file
+
+    ((_, text),) = bundle.cases[case].hlo.items()
+    name, new = hlo_file(change(text))
+    found = bundle.cases[case]
+    runs = tuple(
+        replace(run, document=with_fields(run.document, executable__hlo=name)) for run in found.runs
+    )
+    cases = bundle.cases | {case: replace(found, hlo={name: new}, runs=runs)}
+    return replace(bundle, cases=cases)

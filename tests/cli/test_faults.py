@@ -1,0 +1,71 @@
+"""A wrong override is one line that names the nearest right one, and exit 2."""
+
+import pytest
+from kit.cli import main
+
+
+@pytest.mark.parametrize(
+    ("override", "line"),
+    [
+        # unknown options, groups and keys
+        ("workload=square_4095", "workload=square_4095 is unknown (did you mean square_4096?)"),
+        ("number_format=bf61", "number_format=bf61 is unknown (did you mean bf16?)"),
+        ("suite=quik", "suite=quik is unknown (did you mean quick?)"),
+        ("backend=metal", "backend=metal is unknown (known: cpu, cuda)"),
+        ("wrkload=square_256", "wrkload is unknown (did you mean workload?)"),
+        ("divsion=closed", "divsion is unknown (did you mean division?)"),
+        (
+            "phases.profiling_min_launchs=4",
+            "phases.profiling_min_launchs is unknown (did you mean profiling_min_launches?)",
+        ),
+        ("submision.submitter=me", "submision is unknown (did you mean submission?)"),
+        ("~phase", "Could not delete from config. 'phase' does not exist."),
+        ("+phases.extra=1", "phases.extra: unknown key"),
+        ("+extra=1", "extra: unknown key"),
+        # values
+        ("replicates=abc", "replicates: must be a whole number"),
+        ("replicates=1e3", "replicates: must be a whole number"),
+        ("replicates=true", "replicates: must be a whole number"),
+        ("replicates=0", "replicates is 0 (must be 1 to 99)"),
+        ("phases.idle_s=long", "phases.idle_s: must be a number"),
+        ("phases.idle_s=nan", "phases.idle_s is nan (must be 0 or more)"),
+        ("timing.method=gpu", "timing.method: must be one of cuda_events, host_clock"),
+        ("submission.submitter=12", "submission.submitter must be text (quote it: submission."),
+        ("submission.submitter=Me", "submission.submitter is 'Me' (must be lower-case letters"),
+        ("name=12", "name must be text (quote it: name='"),
+        ("devices=true", "devices must be text"),
+        ("workload.layout=nx", "workload.layout: must be one of nn, nt, tn, tt"),
+        ("suite.cases=[]", "suite.cases is '[]' (must be at least one case)"),
+        ("suite.cases=[3]", "suite.cases is not a list of cases"),
+        ("phases=3", "Config group override must be a string or a list. Got int"),
+        ("++suite.cases=3", "suite.cases is not a list of cases"),
+        ("~phases", "phases: missing"),
+        # missing values
+        ("test_type=fixed_frequency", "test_type.clock_mhz has no value yet (give it: "),
+        ("workload=custom", "workload.m has no value yet (give it: workload.m=VALUE)"),
+        # overrides that Hydra cannot read
+        ("workload", "cannot parse workload (write GROUP=OPTION or KEY=VALUE"),
+        ("seed=a=b", "cannot parse seed=a=b ("),
+        ("seed=1,2", "Ambiguous value for argument 'seed=1,2' (-m measures each"),
+        # resolvers
+        ("name=${oc.env:HOME}", "override: resolvers are not allowed in 'name=${oc.env:HOME}'"),
+        ("name=${now:%Y}", "override: resolvers are not allowed"),
+        ("name=${oc.${x}:HOME}", "override: resolvers are not allowed"),
+        ("hydra.run.dir=${oc.env:HOME}", "override: resolvers are not allowed"),
+        ("name=${nowhere}", "name: Interpolation key 'nowhere' not found"),
+        # overrides that would mislead
+        ("workload.m=300", "workload.m changes the size of the workload called square_512"),
+    ],
+)
+def test_one_line(override, line, capsys):
+    assert main(["plan", override]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith(f"gemm-kit: error: {line}")
+    assert printed.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("override", ["workload=square_1024", "number_format=bf16"])
+def test_a_choice_that_the_suite_would_drop_is_refused(override, capsys):
+    assert main(["plan", "suite=quick", override]) == 2
+    assert "would have no effect" in capsys.readouterr().err

@@ -1,0 +1,153 @@
+import pytest
+from kit.bundle.documents import parse_document
+from kit.cli.run import compose
+from kit.plan import RunPlan
+
+HYDRA = ("hydra", "omegaconf", "antlr4", "yaml")
+
+
+def plan_of(folder):
+    return parse_document(RunPlan, (folder / "plan.json").read_bytes(), "plan.json")
+
+
+def test_the_result_is_on_stdout_and_nothing_but_the_bundle_is_left(unmeasured, tmp_path):
+    done = unmeasured("run", "suite=quick", "seed=3")
+    assert (done.returncode, done.stdout) == (0, "bundle: submissions/seed-3\n")
+    assert done.stderr == "progress 3\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["submissions"]
+
+
+def test_run_measures_the_plan_that_plan_froze(unmeasured, gemm_kit, tmp_path):
+    overrides = ["suite=quick", "division=closed", "seed=3"]
+    assert unmeasured("run", *overrides, "output=a", "name=b").returncode == 0
+    assert gemm_kit("plan", *overrides, "--out", "plan.json").returncode == 0
+    measured = plan_of(tmp_path / "a/b")
+    assert measured == plan_of(tmp_path) == compose(overrides).plan
+    assert measured.overrides == tuple(overrides)
+
+
+def test_a_frozen_plan_is_measured_without_hydra(unmeasured, gemm_kit, tmp_path):
+    assert gemm_kit("plan", "suite=square", "seed=1", "--out", "plan.json").returncode == 0
+    done = unmeasured(
+        "run", "--plan", "plan.json", "--output", "a", "--name", "b", hidden=(*HYDRA, "jax")
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (1, "bundle: a/b\n", "progress 1\n")
+    assert (tmp_path / "a/b/plan.json").read_bytes() == (tmp_path / "plan.json").read_bytes()
+
+
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_without_hydra_the_line_says_how_to_get_it(command, unmeasured):
+    done = unmeasured(command, hidden=HYDRA)
+    assert done.returncode == 2
+    assert "pip install 'gemm-kit[run]'" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("seed", "code", "line"),
+    [
+        (0, 0, ""),
+        (1, 1, ""),
+        (6, 6, "gemm-kit: error: nothing was measured (free the GPU)\n"),
+        (4, 4, r"gemm-kit: internal error: RuntimeError: a bug\x1b[31m\nin two lines"),
+        (130, 130, "gemm-kit: interrupted\n"),
+    ],
+)
+def test_exit_codes(seed, code, line, unmeasured):
+    done = unmeasured("run", f"seed={seed}")
+    assert done.returncode == code
+    assert done.stderr.startswith(f"progress {seed}\n{line}")
+    assert done.stderr.count("\n") == (2 if line else 1)
+    assert done.stdout == (f"bundle: submissions/seed-{seed}\n" if code < 2 else "")
+
+
+def test_a_sweep_goes_on_after_a_fault_and_ends_with_the_worst_code(unmeasured, tmp_path):
+    done = unmeasured("run", "-m", "seed=6,1,0", "workload=square_256")
+    assert done.returncode == 6
+    assert done.stdout == "bundle: submissions/seed-1\nbundle: submissions/seed-0\n"
+    assert "gemm-kit: error: nothing was measured (free the GPU)\n" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert plan_of(tmp_path / "submissions/seed-1").overrides == ("seed=1", "workload=square_256")
+
+
+def test_a_clean_sweep_ends_with_0(unmeasured):
+    done = unmeasured("run", "-m", "seed=0", "workload=square_256", "name=a,b")
+    assert (done.returncode, done.stdout.count("bundle: ")) == (0, 2)
+
+
+def test_options_from_a_folder_of_ones_own(unmeasured, tmp_path):
+    (tmp_path / "mine/workload").mkdir(parents=True)
+    (tmp_path / "mine/workload/odd.yaml").write_text(
+        "name: odd\nm: 24\nn: 40\nk: 56\nbatch: 3\nlayout: tn\n"
+    )
+    done = unmeasured("run", "--config-dir", "mine", "workload=odd", "seed=0")
+    assert done.returncode == 0
+    (case,) = plan_of(tmp_path / "submissions/seed-0").cases
+    assert case.id == "odd-fp32-tn"
+    assert (case.workload.m, case.workload.n, case.workload.k, case.workload.batch) == (24, 40, 56, 3)
+    assert case == compose(["workload=odd", "seed=0"], tmp_path / "mine").plan.cases[0]
+
+
+def test_a_foreign_option_cannot_read_the_environment(unmeasured, tmp_path):
+    (tmp_path / "mine/telemetry").mkdir(parents=True)
+    (tmp_path / "mine/telemetry/spy.yaml").write_text("source: ${oc.env:SECRET}\n")
+    done = unmeasured(
+        "run", "--config-dir", "mine", "telemetry=spy", environment={"SECRET": "hunter2"}
+    )
+    assert done.returncode == 2
+    assert "telemetry.source: resolvers are not allowed in '${oc.env:SECRET}'" in done.stderr
+    assert "hunter2" not in done.stdout + done.stderr
+
+
+def test_help_names_both_ways_and_every_group(gemm_kit):
+    done = gemm_kit("run", "--help")
+    assert done.returncode == 0
+    assert "gemm-kit run --plan PLAN.json" in done.stdout
+    assert "\nnumber_format: bf16, e4m3, fp16, fp32, fp64, int8, tf32\n" in done.stdout
+
+
+def test_cfg_shows_the_configuration_and_measures_nothing(gemm_kit, tmp_path):
+    done = gemm_kit("run", "--cfg", "job", "suite=quick")
+    assert done.returncode == 0
+    assert "replicates: 2" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["--experimental-rerun", "x.pickle"], "--experimental-rerun is not offered here"),
+        (["--config-name", "x"], "--config-name is not offered here"),
+        (["--config-path", "x"], "--config-path is not offered here"),
+        (["--cfg", "nonsense"], "argument --cfg/-c: invalid choice: 'nonsense'"),
+        (["--cfg", "job", "-m"], "Only one of --run, --multirun, --cfg"),
+        (["--nonsense"], "unrecognized arguments: --nonsense"),
+        (["--config-dir", "nowhere"], "Additional config directory"),
+        (["--plan", "nowhere.json"], "cannot read nowhere.json: No such file or directory"),
+        (["--plan", "."], "cannot read .: Is a directory"),
+        (["--plan"], "Option '--plan' requires an argument"),
+        (["--plan", "a.json", "suite=quick"], "Got unexpected extra argument (suite=quick)"),
+    ],
+)
+def test_wrong_flags_are_one_line_and_exit_2(arguments, line, unmeasured):
+    done = unmeasured("run", *arguments)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"gemm-kit: error: {line}")
+    assert (done.stdout, done.stderr.count("\n")) == ("", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", "plan.json: not JSON"),
+        ("[" * 100_000, "plan.json: nested deeper"),
+        ('{"seed": 1, "seed": 2}', "plan.json: the key 'seed' stands twice"),
+        ("{}", "plan.json: $: must have 'edition'"),
+    ],
+)
+def test_a_frozen_plan_of_another_form_is_wrong_use(text, line, gemm_kit, tmp_path):
+    (tmp_path / "plan.json").write_text(text)
+    done = gemm_kit("run", "--plan", "plan.json")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"gemm-kit: error: {line}")
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,285 @@
+"""The honest CPU bundle: two small cases on an embedded host, two replicates each, open division."""
+
+import numpy as np
+from honest import (
+    absent,
+    assemble,
+    buffers_table,
+    evidence,
+    hlo_file,
+    no_limits,
+    operands_of,
+    outputs_table,
+    rotation_of,
+    split,
+    windows_table,
+)
+from kit.evidence import (
+    Anchor,
+    DeviceFacts,
+    Dispatch,
+    Environment,
+    Executable,
+    Identity,
+    KitVersion,
+    Loops,
+    Metric,
+    PhaseMarks,
+    Run,
+    SamplerHealth,
+    SystemDescription,
+    TelemetryRecord,
+    TimingRecord,
+    environment_digest,
+)
+from kit.fill import sample_seed
+from kit.number_format import number_format
+from kit.plan import (
+    Backend,
+    Declaration,
+    KindOfTest,
+    Phases,
+    RunPlan,
+    Submission,
+    Telemetry,
+    Timing,
+    build_cases,
+)
+from kit.rotation import output_bytes
+from kit.trace import BUFFERS, CLOCKS, ENERGY, HOST, OUTPUTS, POWER, WINDOWS, Table
+
+PLAIN, BATCHED = "small-fp32-nn", "pair-fp64-nt"
+REPLICATES = 2
+_NO_GPU = "a CPU host has no such figure"
+_NONE = (
+    "compute_capability", "sm_count", "memory_bus_bits", "maximum_graphics_mhz",
+    "maximum_memory_mhz", "vbios_version", "inforom_version", "gsp_version", "ecc_enabled",
+    "mig_enabled", "persistence_enabled", "compute_mode", "virtualization", "pcie_generation",
+    "pcie_width",
+)  # fmt: skip
+
+DEVICE = DeviceFacts(
+    id="cpu",
+    kind="cpu",
+    name="Arm Cortex-A76",
+    cache_bytes=2**20,
+    memory_bytes=8_589_934_592,
+    missing=dict.fromkeys(_NONE, _NO_GPU),
+    **dict.fromkeys(_NONE),
+)
+ENVIRONMENT = Environment(
+    kit=KitVersion("0.1.0", None, None),
+    python="3.11.7",
+    packages={"jax": "0.10.2", "jaxlib": "0.10.2", "ml-dtypes": "0.5.3", "numpy": "2.3.4"},
+    libraries={},
+    settings={"JAX_PLATFORMS": "cpu"},
+    operating_system="Debian GNU/Linux 12",
+    kernel="Linux 6.1.0",
+    machine="aarch64",
+    cpu_model="Arm Cortex-A76",
+    cpu_logical_cores=4,
+    memory_bytes=8_589_934_592,
+    virtualization=None,
+    devices=(DEVICE,),
+)
+_PERIOD_NS = {PLAIN: 41_000, BATCHED: 55_000}
+_WARM_UP, _PROFILING, _WINDOW = 3_700, 7_400, 370
+
+
+def plan():
+    found = RunPlan(
+        edition="2026.1",
+        seed=7,
+        replicates=REPLICATES,
+        devices="all",
+        timeout_s=120.0,
+        submission=Submission("example", "open", "rdi", "embedded_host", None),
+        system=Declaration(None, None, None, None, None),
+        test_type=KindOfTest("fixed_power", "uniform", None),
+        backend=Backend("jax_gemm", "cpu", "auto"),
+        timing=Timing("host_clock", 20),
+        telemetry=Telemetry("host", 50, 50, 50),
+        phases=Phases(0.5, 3_000, 0.1, 2.0, 7_000, 0.2, 1.0, 5.0),
+        cases=build_cases(
+            [
+                {
+                    "workload": {
+                        "name": "small", "m": 96, "n": 64, "k": 128, "batch": 1, "layout": "nn",
+                    },
+                    "number_format": "fp32",
+                },
+                {
+                    "workload": {
+                        "name": "pair", "m": 64, "n": 48, "k": 32, "batch": 2, "layout": "nt",
+                    },
+                    "number_format": "fp64",
+                },
+            ]
+        ),
+        overrides=(),
+    )  # fmt: skip
+    found.validate()
+    return found
+
+
+def build():
+    """The bundle."""
+    found = plan()
+    runs, hlo, started_ns = {}, {}, 500_000_000
+    for case in found.cases:
+        rotation = rotation_of(case, DEVICE.cache_bytes)
+        gemms = rotation.sets if case.id == BATCHED else 1
+        hlo[case.id] = hlo_file(hlo_text(case, gemms))
+        runs[case.id] = []
+        for number in range(1, REPLICATES + 1):
+            run = _run(found, case, number, started_ns, (hlo[case.id][0], gemms))
+            runs[case.id].append(run)
+            started_ns = run.document.ended_ns + 300_000_000
+    system = SystemDescription(
+        system_name="Embedded host",
+        submitter="example",
+        division="open",
+        status="rdi",
+        number_of_nodes=1,
+        host_processor_model_name=ENVIRONMENT.cpu_model,
+        host_processors_per_node=1,
+        host_processor_core_count=4,
+        host_memory_capacity_bytes=ENVIRONMENT.memory_bytes,
+        accelerator_model_name=None,
+        accelerators_per_node=0,
+        accelerator_memory_capacity_bytes=None,
+        framework="jax 0.10.2",
+        operating_system=ENVIRONMENT.operating_system,
+        cooling=None,
+        hw_notes=None,
+        sw_notes=None,
+    )
+    return assemble("honest-cpu", found, system, ENVIRONMENT, runs, hlo)
+
+
+def hlo_text(case, gemms):
+    """Optimised HLO of `gemms` plain dots with donated outputs, as XLA's CPU compiler prints it."""
+    kind = {"float32": "f32", "float64": "f64"}[number_format(case.number_format).operand]
+    work, batched = case.workload, case.workload.batch > 1
+
+    def shape(matrix):
+        sizes = ([work.batch] if batched else []) + list(matrix)
+        order = ",".join(str(i) for i in reversed(range(len(sizes))))
+        return f"{kind}[{','.join(map(str, sizes))}]{{{order}}}"
+
+    d, a, b = shape(work.output_shape), shape(work.shape("a")), shape(work.shape("b"))
+    dims = (
+        "lhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_batch_dims={0}, rhs_contracting_dims={2}"
+        if batched
+        else "lhs_contracting_dims={1}, rhs_contracting_dims={0}, operand_precision={highest,highest}"
+    )
+    alias = ", ".join(f"{{{i if gemms > 1 else ''}}}: ({i}, {{}}, may-alias)" for i in range(gemms))
+    lines = [f"HloModule jit_gemm, is_scheduled=true, input_output_alias={{ {alias} }}", ""]
+    lines.append(f"ENTRY %main.1 (d.0: {kind}[]) -> {kind}[] {{")
+    for name, offset, text in (("d", 0, d), ("a", 1, a), ("b", 2, b)):
+        lines += [f"  %{name}.{i} = {text} parameter({offset * gemms + i})" for i in range(gemms)]
+    root = "ROOT " if gemms == 1 else ""
+    lines += [f"  {root}%dot.{i} = {d} dot(%a.{i}, %b.{i}), {dims}" for i in range(gemms)]
+    if gemms > 1:
+        outs = ", ".join(f"%dot.{i}" for i in range(gemms))
+        lines.append(f"  ROOT %tuple.1 = ({', '.join([d] * gemms)}) tuple({outs})")
+    return "\n".join([*lines, "}", ""])
+
+
+def _run(found, case, number, started_ns, executable):
+    hlo, gemms = executable
+    rng = np.random.default_rng([number, case.workload.m])
+    idle_ns = started_ns + 1_200_000_000
+    start = Anchor(idle_ns + 500_000_000, idle_ns + 500_001_000)
+    middle = (start.before_ns + start.after_ns) // 2
+    period_ns = _PERIOD_NS[case.id] * (1 + 0.002 * (number - 1))
+    warm_up = split(_WARM_UP, int(_WARM_UP * period_ns * 1.01), _WINDOW, rng)
+    profiling = split(_PROFILING, int(_PROFILING * period_ns), _WINDOW, rng)
+    windows = windows_table(
+        middle, warm_up, profiling, run_ahead=0, first_enqueue_ns=start.after_ns + 500
+    )
+    span_ns = sum(ns for _, ns in (*warm_up, *profiling))
+    end = Anchor(middle + span_ns, middle + span_ns + 2_000)
+    # Each window is drained, so its last launch is handed over before it ends.
+    windows.columns["enqueue_end_ns"] -= 1_000
+    operands = operands_of(found, case)
+    rotation = rotation_of(case, DEVICE.cache_bytes)
+    samples = sample_seed(found.seed, found.submission.challenge, case.id, DEVICE.id, number)
+    cool_end = end.after_ns + 1_300_000_000
+    host = _host_table(idle_ns, cool_end, rng)
+    document = Run(
+        case=case.id,
+        device=DEVICE.id,
+        number=number,
+        started_utc="2026-11-29T09:00:00Z",
+        started_ns=started_ns,
+        ended_ns=cool_end + 200_000_000,
+        fill_seed=operands.seed,
+        sample_seed=samples,
+        environment_sha256=environment_digest(ENVIRONMENT),
+        identity=Identity(None, None, None, None),
+        executable=Executable(
+            hlo=hlo,
+            options={},
+            gemms_per_call=gemms,
+            alias_bytes=gemms * output_bytes(case.workload, number_format(case.number_format)),
+            temporary_bytes=0,
+        ),
+        dispatch=Dispatch("single" if gemms == 1 else "unrolled", "pilot", 30_000, int(period_ns)),
+        rotation=rotation,
+        loops=Loops(0, "disallow", len(windows), None, None),
+        timing=TimingRecord(method="host_clock", start=start, end=end, controls=()),
+        phases=PhaseMarks(
+            idle_start_ns=idle_ns,
+            idle_end_ns=start.before_ns - 1_000,
+            warm_up_launches=_WARM_UP,
+            warm_up_stop="seconds",
+            profiling_launches=_PROFILING,
+            cool_down_start_ns=end.after_ns + 1_000,
+            cool_down_end_ns=cool_end,
+            cool_down_stop="seconds",
+        ),
+        telemetry=_telemetry(host),
+        limits_before=no_limits(_NO_GPU),
+        limits_after=no_limits(_NO_GPU),
+    )
+    tables = {
+        WINDOWS.file: windows,
+        BUFFERS.file: buffers_table(operands, rotation.sets),
+        OUTPUTS.file: outputs_table(operands, rotation.sets, samples),
+        HOST.file: host,
+    }
+    return evidence(document, tables)
+
+
+def _host_table(start_ns, end_ns, rng):
+    t_ns = np.arange(start_ns, end_ns, 50_000_000, dtype=np.int64)
+    rows = np.arange(len(t_ns))
+    return Table(
+        {
+            "t_ns": t_ns,
+            "burst_ns": rng.integers(60_000, 120_000, len(t_ns)),
+            "cpu_mhz": 2400 - rng.integers(0, 5, len(t_ns)),
+            "busy_ms": 5_000_000 + 55 * rows,
+            "steal_ms": np.zeros_like(t_ns),
+        }
+    )
+
+
+def _telemetry(host):
+    missing = "this host offers no such reading"
+    return TelemetryRecord(
+        source="host",
+        process="spawned",
+        metrics=(
+            *absent((CLOCKS, POWER, ENERGY), "host", "the host source reads no GPU"),
+            *(
+                Metric(HOST.file, column.name, "ok", "", "procfs", column.description)
+                if column.name in host
+                else Metric(HOST.file, column.name, "not_found", missing, "sysfs", "")
+                for column in HOST.columns
+                if column.optional
+            ),
+        ),
+        health=(SamplerHealth(HOST.file, 50_000_000, len(host), 0, 0, 0),),
+    )

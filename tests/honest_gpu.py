@@ -1,0 +1,337 @@
+"""The honest GPU bundle: two recorded tests of one H200, each as three replicates.
+
+The first replicate holds the recorded windows to the nanosecond, the others differ from it by about
+0.1 %, as fresh processes do. The decode case carries the series of 16 rows, which 8 rows share: both
+wait for the same 134 MB of weights.
+"""
+
+import numpy as np
+from honest import (
+    absent,
+    assemble,
+    buffers_table,
+    evidence,
+    hlo_file,
+    operands_of,
+    outputs_table,
+    rotation_of,
+    split,
+    windows_table,
+)
+from kit.evidence import (
+    Anchor,
+    Control,
+    DeviceFacts,
+    Dispatch,
+    Environment,
+    Executable,
+    Identity,
+    KitVersion,
+    Limits,
+    Loops,
+    Metric,
+    PhaseMarks,
+    Run,
+    SamplerHealth,
+    SystemDescription,
+    TelemetryRecord,
+    TimingRecord,
+    environment_digest,
+)
+from kit.fill import sample_seed
+from kit.number_format import number_format
+from kit.plan import (
+    Backend,
+    Declaration,
+    KindOfTest,
+    Phases,
+    RunPlan,
+    Submission,
+    Telemetry,
+    Timing,
+    build_cases,
+)
+from kit.rotation import output_bytes
+from kit.trace import BUFFERS, CLOCKS, ENERGY, HOST, OUTPUTS, POWER, WINDOWS, Table
+from recorded import CLOCK_EVERY, ENERGY_EVERY, POWER_EVERY, recording
+
+GUIDELINE, DECODE = "guideline-bf16-nn", "decode-bf16-nn"
+RECORDINGS = {GUIDELINE: "guideline_bf16", DECODE: "decode_16x8192x8192"}
+GEMMS_PER_CALL = {GUIDELINE: 1, DECODE: 2}
+REPLICATES = 3
+UUID_HASH = "3f0a51c2d9e8"
+START_UP_NS = 9_000_000_000
+"""From the start of a run to its first telemetry: imports, compilation, filling."""
+
+DEVICE = DeviceFacts(
+    id=f"gpu-{UUID_HASH}",
+    kind="gpu",
+    name="NVIDIA H200",
+    compute_capability="9.0",
+    sm_count=132,
+    cache_bytes=62_914_560,
+    memory_bytes=150_754_820_096,
+    memory_bus_bits=6016,
+    maximum_graphics_mhz=1980,
+    maximum_memory_mhz=3201,
+    vbios_version="96.00.A5.00.1A",
+    inforom_version="G520.0282.02.02",
+    gsp_version="580.159.04",
+    ecc_enabled=True,
+    mig_enabled=False,
+    persistence_enabled=True,
+    compute_mode="default",
+    virtualization="passthrough",
+    pcie_generation=5,
+    pcie_width=16,
+    missing={},
+)
+ENVIRONMENT = Environment(
+    kit=KitVersion("0.1.0", "5c1d" * 10, clean=True),
+    python="3.12.3",
+    packages={
+        "jax": "0.11.2",
+        "jaxlib": "0.11.2",
+        "jax-cuda13-pjrt": "0.11.2",
+        "jax-cuda13-plugin": "0.11.2",
+        "ml-dtypes": "0.5.3",
+        "numpy": "2.3.4",
+        "nvidia-ml-py": "13.580.82",
+    },
+    libraries={"cuda_driver": "13.0", "cuda_runtime": "13.0", "cublas": "13.1.0", "nvml": "580.159.04"},
+    settings={"JAX_ENABLE_COMPILATION_CACHE": "0", "PJRT_GPU_ENABLE_ASYNC_DISPATCH": "0"},
+    operating_system="Ubuntu 24.04.3 LTS",
+    kernel="Linux 6.8.0",
+    machine="x86_64",
+    cpu_model="Intel Xeon Platinum 8480C",
+    cpu_logical_cores=16,
+    memory_bytes=137_438_953_472,
+    virtualization="kvm",
+    devices=(DEVICE,),
+)
+LIMITS = Limits(
+    power_enforced_mw=700_000,
+    power_default_mw=700_000,
+    power_minimum_mw=200_000,
+    power_maximum_mw=700_000,
+    other_processes=0,
+    ecc_errors=0,
+    missing={},
+)
+
+
+def plan_of(division):
+    plan = RunPlan(
+        edition="2026.1",
+        seed=20261129,
+        replicates=REPLICATES,
+        devices="all",
+        timeout_s=900.0,
+        submission=Submission("example", division, "available", "h200_sxm", None),
+        system=Declaration("One H200 SXM", 1, "air", None, None),
+        test_type=KindOfTest("fixed_power", "uniform", None),
+        backend=Backend("jax_gemm", "cuda", "auto"),
+        timing=Timing("cuda_events", 40),
+        telemetry=Telemetry("nvml", 20, 60, 200),
+        phases=Phases(1.5, 10_000, 3.0, 60.0, 4_000, 2.0, 1.0, 30.0),
+        cases=build_cases(
+            [
+                {
+                    "workload": {"name": name, "m": m, "n": 8192, "k": k, "batch": 1, "layout": "auto"},
+                    "number_format": "bf16",
+                }
+                for name, m, k in (("guideline", 8192, 16384), ("decode", 8, 8192))
+            ]
+        ),
+        overrides=("suite=example",),
+    )
+    plan.validate()
+    return plan
+
+
+def build(division):
+    """The bundle in the given division."""
+    plan = plan_of(division)
+    runs, hlo, started_ns = {}, {}, 1_000_000_000
+    for case in plan.cases:
+        hlo[case.id] = hlo_file(hlo_text(case, GEMMS_PER_CALL[case.id]))
+        runs[case.id] = []
+        for number in range(1, REPLICATES + 1):
+            run = _run(plan, case, number, started_ns, hlo[case.id][0])
+            runs[case.id].append(run)
+            started_ns = run.document.ended_ns + 2_000_000_000
+    system = SystemDescription(
+        system_name="One H200 SXM",
+        submitter="example",
+        division=division,
+        status="available",
+        number_of_nodes=1,
+        host_processor_model_name=ENVIRONMENT.cpu_model,
+        host_processors_per_node=1,
+        host_processor_core_count=16,
+        host_memory_capacity_bytes=ENVIRONMENT.memory_bytes,
+        accelerator_model_name="NVIDIA H200",
+        accelerators_per_node=1,
+        accelerator_memory_capacity_bytes=DEVICE.memory_bytes,
+        framework="jax 0.11.2",
+        operating_system=ENVIRONMENT.operating_system,
+        cooling="air",
+        hw_notes=None,
+        sw_notes=None,
+    )
+    return assemble(f"honest-gpu-{division}", plan, system, ENVIRONMENT, runs, hlo)
+
+
+def hlo_text(case, gemms):
+    """Optimised HLO of `gemms` cuBLASLt products with donated outputs, as XLA 0.11 prints it."""
+    work = case.workload
+    d, a, b = (
+        f"bf16[{rows},{columns}]{{1,0}}"
+        for rows, columns in (work.output_shape, work.shape("a"), work.shape("b"))
+    )
+    alias = ", ".join(f"{{{i if gemms > 1 else ''}}}: ({i}, {{}}, may-alias)" for i in range(gemms))
+    lines = [f"HloModule jit_gemm, is_scheduled=true, input_output_alias={{ {alias} }}", ""]
+    lines.append("ENTRY %main.1 (d.0: bf16[]) -> bf16[] {")
+    for name, offset, shape in (("d", 0, d), ("a", 1, a), ("b", 2, b)):
+        lines += [
+            f"  %{name}.{i} = {shape} parameter({offset * gemms + i})" for i in range(gemms)
+        ]
+    for i in range(gemms):
+        root = "ROOT " if gemms == 1 else ""
+        lines += [
+            f"  %cublas.{i} = ({d}, s8[33554432]{{0}}) custom-call(%a.{i}, %b.{i}), "
+            'custom_call_target="__cublas$lt$matmul", backend_config={"gemm_backend_config":'
+            '{"alpha_real":1,"beta":0,"precision_config":{"operand_precision":["DEFAULT","DEFAULT"],'
+            '"algorithm":"ALG_UNSET"},"epilogue":"DEFAULT","selected_algorithm":"0"}}',
+            f"  {root}%out.{i} = {d} get-tuple-element(%cublas.{i}), index=0",
+        ]
+    if gemms > 1:
+        outs = ", ".join(f"%out.{i}" for i in range(gemms))
+        lines.append(f"  ROOT %tuple.1 = ({', '.join([d] * gemms)}) tuple({outs})")
+    return "\n".join([*lines, "}", ""])
+
+
+def _run(plan, case, number, started_ns, hlo):
+    recorded = recording(RECORDINGS[case.id])
+    rng = np.random.default_rng([number, case.workload.m])
+    origin_ns = started_ns + START_UP_NS
+    marks = {name: origin_ns + at for name, at in recorded.marks.items()}
+    start = Anchor(marks["warmup"] - 20_000, marks["warmup"] + 20_000)
+    profiling = _profiling(recorded, number, rng)
+    span_ns = marks["cool"] - marks["warmup"]
+    profiling_ns = sum(ns for _, ns in profiling)
+    size = recorded.windows[0][0]
+    gemms = GEMMS_PER_CALL[case.id]
+    windows = windows_table(
+        marks["warmup"],
+        split(recorded.warm_launches, span_ns - profiling_ns, size, rng),
+        profiling,
+        run_ahead=32 * gemms,
+        first_enqueue_ns=start.after_ns + 2_000,
+    )
+    launches = sum(n for n, _ in profiling)
+    operands = operands_of(plan, case)
+    rotation = rotation_of(case, DEVICE.cache_bytes)
+    samples = sample_seed(plan.seed, plan.submission.challenge, case.id, DEVICE.id, number)
+    tables = {
+        WINDOWS.file: windows,
+        BUFFERS.file: buffers_table(operands, rotation.sets),
+        OUTPUTS.file: outputs_table(operands, rotation.sets, samples),
+    } | {
+        file: _resampled(table, origin_ns, number, rng) for file, table in recorded.tables.items()
+    }
+    counters = {"bytes_in_use": 2_147_483_648, "bytes_reserved": 0, "num_allocs": 6 + number,
+                "pool_bytes": 4_294_967_296}  # fmt: skip
+    period_ns = profiling_ns / launches
+    document = Run(
+        case=case.id,
+        device=DEVICE.id,
+        number=number,
+        started_utc=f"2026-11-29T09:{started_ns // 60_000_000_000:02d}:00Z",
+        started_ns=started_ns,
+        ended_ns=marks["end"] + 3_000_000_000,
+        fill_seed=operands.seed,
+        sample_seed=samples,
+        environment_sha256=environment_digest(ENVIRONMENT),
+        identity=Identity(UUID_HASH, "0000:00:06.0", UUID_HASH, "00000000:00:06.0"),
+        executable=Executable(
+            hlo=hlo,
+            options={"xla_gpu_enable_triton_gemm": "False", "xla_gpu_enable_command_buffer": ""},
+            gemms_per_call=gemms,
+            alias_bytes=gemms * output_bytes(case.workload, number_format(case.number_format)),
+            temporary_bytes=33_554_432,
+        ),
+        dispatch=Dispatch("single" if gemms == 1 else "unrolled", "pilot", 48_000, int(period_ns)),
+        rotation=rotation,
+        loops=Loops(0, "disallow", 0, counters, counters | {"num_allocs": counters["num_allocs"] + 9}),
+        timing=TimingRecord(
+            method="cuda_events",
+            start=start,
+            end=Anchor(marks["cool"] + 30_000, marks["cool"] + 90_000),
+            controls=(
+                Control("dlpack_events", launches, round(profiling_ns * 1.0001)),
+                Control("host_slope", launches // 4, round(period_ns * (launches // 4) * 1.001)),
+            ),
+        ),
+        phases=PhaseMarks(
+            idle_start_ns=marks["idle"],
+            idle_end_ns=start.before_ns - 1_000_000,
+            warm_up_launches=recorded.warm_launches,
+            warm_up_stop="settled",
+            profiling_launches=launches,
+            cool_down_start_ns=marks["cool"] + 100_000,
+            cool_down_end_ns=marks["end"],
+            cool_down_stop="idle",
+        ),
+        telemetry=_telemetry(tables),
+        limits_before=LIMITS,
+        limits_after=LIMITS,
+    )
+    return evidence(document, tables)
+
+
+def _profiling(recorded, number, rng):
+    if number == 1:
+        return recorded.windows
+    factor = 1 + (0.0012, -0.0009)[number - 2]
+    return tuple((n, round(ns * factor * rng.normal(1.0, 2e-4))) for n, ns in recorded.windows)
+
+
+def _resampled(table, origin_ns, number, rng):
+    columns = {name: values.copy() for name, values in table.columns.items()}
+    columns["t_ns"] += origin_ns
+    if number > 1:
+        columns["burst_ns"] = (columns["burst_ns"] * rng.uniform(0.9, 1.1, len(table))).astype(np.int64)
+        for name in ("power_instant_mw", "power_average_mw"):
+            if name in columns:
+                columns[name] += 300 * number + rng.integers(-50, 51, len(table))
+        if "energy_mj" in columns:
+            columns["energy_mj"] += 60_000_000 * number
+        if "graphics_mhz" in columns:  # one 15 MHz step more or less in a tenth of the capped rows
+            step = 15 * rng.integers(-1, 2, len(table)) * (rng.random(len(table)) < 0.1)
+            step[columns["graphics_mhz"] == DEVICE.maximum_graphics_mhz] = 0
+            for name in ("graphics_mhz", "sm_mhz"):
+                columns[name] += step
+    return Table(columns)
+
+
+def _telemetry(tables):
+    contracts = (CLOCKS, POWER, ENERGY)
+    every = {CLOCKS.file: CLOCK_EVERY, POWER.file: POWER_EVERY, ENERGY.file: ENERGY_EVERY}
+    return TelemetryRecord(
+        source="nvml",
+        process="spawned",
+        metrics=(
+            *(
+                Metric(contract.file, column.name, "ok", "", "nvml", column.description)
+                for contract in contracts
+                for column in contract.columns
+                if column.optional
+            ),
+            *absent((HOST,), "nvml", "NVML reads the GPU, not the host"),
+        ),
+        health=tuple(
+            SamplerHealth(c.file, 20_000_000 * every[c.file], len(tables[c.file]), 0, 0, 0)
+            for c in contracts
+        ),
+    )
