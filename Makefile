@@ -37,8 +37,10 @@ $(VENV)/.test: $(VENV)/.demo requirements/test.txt
 venv: $(VENV)/.test
 
 demo: $(VENV)/.demo
-	$(BIN)/gemm-kit run suite=quick output=build/demo | tee $(VENV)/demo.txt
-	$(BIN)/gemm-kit check "$$(sed -n 's/^bundle: //p' $(VENV)/demo.txt)"
+	{ $(BIN)/gemm-kit run suite=quick output=build/demo || test $$? -eq 1; } | tee $(VENV)/demo.txt
+	@bundle="$$(sed -n 's/^bundle: //p' $(VENV)/demo.txt)"; \
+	echo "$(BIN)/gemm-kit check $$bundle"; \
+	$(BIN)/gemm-kit check "$$bundle" | sed "s|^SUMMARY:|$$bundle\n&|"
 
 test: lint
 	$(BIN)/python -m pytest

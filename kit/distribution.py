@@ -1,8 +1,8 @@
 """What an operand buffer holds, as counts: of a given buffer, and of one filled as clause M20 asks.
 
-Sixteen bins cut [-1, 1] in eighths. A value on an inner edge belongs to the bin above it, 1.0 to the
-last bin, anything beyond the range to none. `int8` is read as its value over 127, the range that its
-fill quantises.
+Sixteen bins cut [-1, 1] in eighths. A value on an inner edge belongs to the bin above it, 1.0 to
+the last bin, anything beyond the range to none. `int8` is read as its value over 127, the range
+that its fill quantises.
 """
 
 from dataclasses import dataclass
@@ -11,11 +11,13 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from kit.fill import quantize
+from kit.fill import Operands, quantize
 from kit.number_format import NumberFormat
 from kit.trace import BINS
+from kit.workload import Operand
 
 _EDGES = np.arange(1, BINS) / (BINS / 2) - 1.0
+_CHUNK = 2**20
 _DRAWS = 2**23
 """Different values that one draw can take: `kit.fill.uniform` keeps 23 bits."""
 
@@ -42,6 +44,18 @@ def statistics(values: NDArray[np.generic], number_format: NumberFormat) -> Buff
         checksum=int(np.sum(bits, dtype=np.uint64) % 2**32),
         bins=tuple(int(count) for count in np.bincount(bins, minlength=BINS)),
     )
+
+
+def buffer_statistics(operands: Operands, operand: Operand, buffer_set: int) -> BufferStatistics:
+    """Count one buffer as the seed defines it, a million elements at a time."""
+    elements = operands.workload.elements(operand)
+    zeros, checksum, bins = 0, 0, np.zeros(BINS, np.int64)
+    for first in range(0, elements, _CHUNK):
+        counters = np.arange(first, min(first + _CHUNK, elements), dtype=np.uint64)
+        values = operands.elements(operand, buffer_set, counters)
+        found = statistics(values, operands.number_format)
+        zeros, checksum, bins = zeros + found.zeros, checksum + found.checksum, bins + found.bins
+    return BufferStatistics(zeros, checksum % 2**32, tuple(bins.tolist()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,13 @@ from kit.plan import DispatchMode, TimingMethod
 from kit.records import to_json
 
 Status = Literal[
-    "measured", "out_of_memory", "unsupported", "crashed", "timed_out", "device_error", "interrupted"
+    "measured",
+    "out_of_memory",
+    "unsupported",
+    "crashed",
+    "timed_out",
+    "device_error",
+    "interrupted",
 ]
 StopReason = Literal["settled", "seconds", "cap"]
 

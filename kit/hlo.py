@@ -59,7 +59,7 @@ def operand_precisions(text: str) -> frozenset[str]:
 
 
 def dot_algorithms(text: str) -> frozenset[str]:
-    """Every algorithm that products fix, such as `ALG_DOT_TF32_TF32_F32`; unset ones are left out."""
+    """Every algorithm that products fix, such as `ALG_DOT_TF32_TF32_F32`, without unset ones."""
     return frozenset(name.upper() for name in _ALGORITHM.findall(text)) - {"ALG_UNSET"}
 
 

@@ -161,7 +161,9 @@ class RunPlan:
             ("submission.submitter", self.submission.submitter),
             ("submission.system_id", self.submission.system_id),
         ):
-            _require(NAME.fullmatch(name) is not None, place, name, "lower-case letters, digits, . _ -")
+            _require(
+                NAME.fullmatch(name) is not None, place, name, "lower-case letters, digits, . _ -"
+            )
         challenge = self.submission.challenge
         _require(
             challenge is None or re.fullmatch(r"(?:[0-9a-f]{2}){8,64}", challenge) is not None,
@@ -188,7 +190,9 @@ class RunPlan:
     def _validate_phases(self) -> None:
         phases = self.phases
         for name in Phases.__dataclass_fields__:
-            _require(getattr(phases, name) >= 0, f"phases.{name}", getattr(phases, name), "0 or more")
+            _require(
+                getattr(phases, name) >= 0, f"phases.{name}", getattr(phases, name), "0 or more"
+            )
         _require(phases.profiling_min_launches >= 1, "phases.profiling_min_launches",
                  phases.profiling_min_launches, "at least 1")  # fmt: skip
         for phase in ("warm_up", "cool_down"):
@@ -198,7 +202,9 @@ class RunPlan:
 
 def _validate_case(case: Case) -> None:
     place = f"case {case.id}"
-    _require(NAME.fullmatch(case.id) is not None, "case id", case.id, "lower-case letters, digits, . _ -")
+    _require(
+        NAME.fullmatch(case.id) is not None, "case id", case.id, "lower-case letters, digits, . _ -"
+    )
     row = number_format(case.number_format)
     for name in ("m", "n", "k", "batch"):
         size = getattr(case.workload, name)

@@ -78,7 +78,9 @@ def _convert_record(kind: Any, value: Any, place: str) -> Any:
     for key in fields:
         if key not in value:
             raise ValueError(f"{_join(place, key)}: missing")
-    return kind(**{key: _convert(hint, value[key], _join(place, key)) for key, hint in fields.items()})
+    return kind(
+        **{key: _convert(hint, value[key], _join(place, key)) for key, hint in fields.items()}
+    )
 
 
 def _convert_union(members: tuple[Any, ...], value: Any, place: str) -> Any:

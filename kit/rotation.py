@@ -1,5 +1,8 @@
 """How many buffer sets outgrow the cache, and which set launch i uses (clauses M24, M25)."""
 
+import numpy as np
+from numpy.typing import NDArray
+
 from kit.number_format import NumberFormat
 from kit.plan import DispatchMode
 from kit.workload import Workload
@@ -42,3 +45,19 @@ def whole_chunks(sets: int, per_call: int) -> int:
 def set_of(launch: int, sets: int) -> int:
     """The set that launch number `launch` uses; the count runs on from warm-up into profiling."""
     return launch % sets
+
+
+def uses_per_set(
+    first_launch: NDArray[np.int64], launches: NDArray[np.int64], sets: int
+) -> tuple[int, int]:
+    """How often the least and the most used set come up in windows of consecutive launches."""
+    first, rest = first_launch % sets, launches % sets
+    end = first + rest
+    # Each window adds one use from its first set on and takes it back behind its last one.
+    steps = np.zeros(sets + 1, np.int64)
+    np.add.at(steps, first, 1)
+    np.add.at(steps, np.minimum(end, sets), -1)
+    np.add.at(steps, 0 * end[end > sets], 1)
+    np.add.at(steps, end[end > sets] - sets, -1)
+    uses = np.cumsum(steps)[:sets] + int(np.sum(launches // sets))
+    return int(uses.min()), int(uses.max())

@@ -40,7 +40,8 @@ class Ruleset:
     # Independent timings of the same launches.
     control_dlpack_difference: float = 0.005
     control_host_difference: float = 0.02
-    control_minimum_s: float = 0.5
+    # Below this the host's wake-up is a visible share of the slope.
+    control_minimum_s: float = 0.1
     anchor_skew: float = 0.002
     # Energy edges against the integrated power: NVML watts of one card, three ways, within 0.7 %.
     energy_power_warn: float = 0.05
@@ -48,8 +49,19 @@ class Ruleset:
     power_over_limit: float = 0.05
     sol_fail: float = 1.005
     replicate_range: float = 0.02
+    # NVML reports a little less than the capacity a part is sold with: 0.4 % on an H200.
+    declared_memory_difference: float = 0.02
     dispatch_headroom: float = 0.7
     gap_warn: float = 0.02
+    # A part may hide slices of its L2 from a partition; the table's figure is the whole part's.
+    cache_share_of_table: float = 0.95
+    # Counts of a random buffer: at 7 standard deviations one honest count in 4e11 is refused, so
+    # that a round of a thousand bundles, 3e8 counts, refuses none.
+    buffer_sigmas: float = 7.0
+    failed_bursts: float = 0.01
+    late_bursts: float = 0.05
+    # A burst may end this share of a period after the next one began.
+    burst_overlap: float = 0.05
 
 
 EDITIONS = {"2026.1": Ruleset(edition="2026.1")}

@@ -28,6 +28,16 @@ class Steadiness:
     block_range: float
     spread: float
 
+    @property
+    def block_text(self) -> str:
+        """The halves' and the blocks' movement, for a person."""
+        return f"halves {self.halves_difference:.2%} apart, blocks over {self.block_range:.2%}"
+
+    @property
+    def spread_text(self) -> str:
+        """The halves' and the samples' movement, for a person."""
+        return f"halves {self.halves_difference:.2%} apart, samples over {self.spread:.2%}"
+
 
 def steadiness(
     t_ns: NDArray[np.int64],
@@ -44,11 +54,12 @@ def steadiness(
         return None
     mean = float(series.mean())
     blocks = np.minimum((t - start_ns) // block_ns, max(0, (end_ns - start_ns) // block_ns - 1))
-    means = [float(series[blocks == block].mean()) for block in np.unique(blocks)]
+    _, block, sizes = np.unique(blocks, return_inverse=True, return_counts=True)
+    means = np.bincount(block, weights=series) / sizes
     return Steadiness(
         len(series),
         abs(float(series[~first].mean() - series[first].mean())) / mean,
-        (max(means) - min(means)) / mean,
+        float(means.max() - means.min()) / mean,
         float(series.max() - series.min()) / mean,
     )
 
@@ -108,6 +119,12 @@ class Level:
     power_mw: float | None
     gpu_c: float | None
 
+    @property
+    def text(self) -> str:
+        """Both, for a person."""
+        power = "unknown power" if self.power_mw is None else f"{self.power_mw / 1000:.1f} W"
+        return power if self.gpu_c is None else f"{power} and {self.gpu_c:.1f} °C"
+
 
 def level(power: Table | None, start_ns: int, end_ns: int) -> Level:
     """Measure one stretch. Instantaneous power where there is one: the average lags by a second."""
@@ -130,7 +147,9 @@ def is_idle(
     rules: Ruleset,
 ) -> bool:
     """Whether power and temperature are back near the idle baseline (clause M23)."""
-    allowed_mw = baseline_mw + max(baseline_mw * rules.idle_power_excess, rules.idle_power_excess_mw)
+    allowed_mw = baseline_mw + max(
+        baseline_mw * rules.idle_power_excess, rules.idle_power_excess_mw
+    )
     if power_mw > allowed_mw:
         return False
     if baseline_c is None or temperature_c is None:

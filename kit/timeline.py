@@ -32,8 +32,16 @@ def profiling_interval(timing: TimingRecord, windows: Table) -> tuple[int, int]:
 
 
 def device_span_ns(windows: Table) -> int:
-    """Device time of all windows together."""
-    return int(windows["duration_ns"].sum())
+    """Device time of all windows together, exact whatever the table holds."""
+    return sum(windows["duration_ns"].tolist())
+
+
+def anchored_span_ns(timing: TimingRecord) -> tuple[int, int]:
+    """Host time between the two drained moments, and how far both anchors together may be off."""
+    start, end = timing.start, timing.end
+    widths_ns = (start.after_ns - start.before_ns) + (end.after_ns - end.before_ns)
+    between_ns = (end.before_ns + end.after_ns - start.before_ns - start.after_ns) // 2
+    return between_ns, widths_ns
 
 
 def within(table: Table, start_ns: int, end_ns: int) -> Table:

@@ -137,7 +137,11 @@ BUFFERS = TableContract(
         Column("address_before", "start before the first launch, above the lowest buffer", 2**48),
         Column("address_after", "start after the last launch, above the same lowest buffer", 2**48),
         Column("zeros", "elements that are zero (0 for D)", 10**15),
-        Column("checksum", "sum of bit patterns mod 2^32, 64-bit ones as two halves (0 for D)", 2**32 - 1),
+        Column(
+            "checksum",
+            "sum of bit patterns mod 2^32, 64-bit ones as two halves (0 for D)",
+            2**32 - 1,
+        ),
         *(
             Column(f"bin_{i}", f"elements from {i / 8 - 1:+} up to {(i + 1) / 8 - 1:+}", 10**15)
             for i in range(BINS)

@@ -5,26 +5,27 @@ claims derived anew, so that only the rule that guards the changed thing fires. 
 dotted: `with_field(bundle, GUIDELINE, 1, "timing.end.after_ns", 5)`.
 """
 
-import importlib
-import pkgutil
 from dataclasses import replace
 from functools import cache
 
 import honest_cpu as cpu
 import honest_gpu as gpu
-import kit.checker.rules
 from honest import rederived
 from honest_cpu import BATCHED, PLAIN
 from honest_gpu import DECODE, GUIDELINE
-from kit.checker.rule import NotApplicable, Rule, Unproven
+from kit.bundle import layout
+from kit.bundle.writer import BundleWriter
+from kit.checker.catalogue import all_rules
+from kit.checker.judge import run_rule
+from kit.evidence import environment_digest
 from kit.ruleset import ruleset
-from kit.trace import Table
+from kit.trace import TABLES, Table
 
 __all__ = [
     "BATCHED", "DECODE", "GUIDELINE", "PLAIN", "changed", "codes", "field", "findings",
-    "honest_cpu", "honest_gpu", "outcome", "rederived", "rule", "rules", "with_claims",
+    "honest_cpu", "honest_gpu", "outcome", "rederived", "result", "rules", "with_claims",
     "with_column", "with_environment", "with_field", "with_fields", "with_hlo", "with_plan",
-    "with_rows", "with_run", "with_system", "with_table", "without_table",
+    "with_rows", "with_run", "with_system", "with_table", "without_table", "write",
 ]  # fmt: skip
 
 
@@ -43,35 +44,22 @@ def honest_cpu():
 @cache
 def rules():
     """Every rule of the folder by its code."""
-    package = kit.checker.rules
-    found = [
-        value
-        for module in pkgutil.iter_modules(package.__path__)
-        for value in vars(importlib.import_module(f"{package.__name__}.{module.name}")).values()
-        if isinstance(value, Rule)
-    ]
-    return {rule.code: rule for rule in sorted(found, key=lambda rule: rule.code)}
+    return {rule.code: rule for rule in all_rules()}
 
 
-def rule(code):
-    """The rule with this code."""
-    return rules()[code]
-
-
-def findings(code, bundle):
-    """What the rule finds; `Unproven` and `NotApplicable` pass through."""
-    return list(rule(code).check(bundle, ruleset(bundle.plan.edition)))
+def result(code, bundle):
+    """What the judge makes of one rule: outcome, reason, findings."""
+    return run_rule(rules()[code], bundle, ruleset(bundle.plan.edition))
 
 
 def outcome(code, bundle):
-    """Outcome of one rule: pass, warn, fail, unproven or not_applicable."""
-    try:
-        severities = {finding.severity for finding in findings(code, bundle)}
-    except Unproven:
-        return "unproven"
-    except NotApplicable:
-        return "not_applicable"
-    return "fail" if "fail" in severities else "warn" if severities else "pass"
+    """Outcome of one rule: pass, warn, fail, unproven, not_applicable or error."""
+    return result(code, bundle).outcome
+
+
+def findings(code, bundle):
+    """The findings of one rule."""
+    return result(code, bundle).findings
 
 
 def codes(bundle):
@@ -123,14 +111,31 @@ def with_system(bundle, **changes):
     return replace(bundle, system=with_fields(bundle.system, **changes))
 
 
-def with_environment(bundle, **changes):
-    """Environment changed; `device__x` changes fact x of the first device."""
+def with_environment(bundle, *, noticed=True, **changes):
+    """Environment changed; `device__x` changes fact x of the first device.
+
+    The runs' digests follow, as if each had seen it, unless `noticed` is false.
+    """
     facts = {k.removeprefix("device__"): v for k, v in changes.items() if k.startswith("device__")}
     rest = {k: v for k, v in changes.items() if not k.startswith("device__")}
     environment = with_fields(bundle.environment, **rest)
     first, *others = environment.devices
     devices = (with_fields(first, **facts), *others)
-    return replace(bundle, environment=replace(environment, devices=devices))
+    found = replace(bundle, environment=replace(environment, devices=devices))
+    return _with_digests(found) if noticed else found
+
+
+def _with_digests(bundle):
+    digest = environment_digest(bundle.environment)
+
+    def follow(run):
+        return replace(run, document=with_fields(run.document, environment_sha256=digest))
+
+    cases = {
+        name: replace(case, runs=tuple(map(follow, case.runs)))
+        for name, case in bundle.cases.items()
+    }
+    return replace(bundle, cases=cases)
 
 
 def with_claims(bundle, case, number, **changes):
@@ -213,3 +218,22 @@ def with_hlo(bundle, case, change):
     )
     cases = bundle.cases | {case: replace(found, hlo={name: new}, runs=runs)}
     return replace(bundle, cases=cases)
+
+
+def write(bundle, folder):
+    """Write a bundle into the new folder `folder` as the runner would, seal it, return its path."""
+    writer = BundleWriter(folder.parent, folder.name)
+    writer.write_record(layout.PLAN, bundle.plan)
+    writer.write_record(layout.SYSTEM, bundle.system)
+    writer.write_record(layout.ENVIRONMENT, bundle.environment)
+    writer.write_record(layout.JOURNAL, bundle.journal)
+    writer.write_record(layout.RESULTS, bundle.claims)
+    for name, case in bundle.cases.items():
+        writer.write_record(layout.case_file(name), case.record)
+        for file, text in case.hlo.items():
+            writer.write_text(layout.hlo_file(name, file), text)
+        for run in case.runs:
+            writer.write_record(f"{run.path}/run.json", run.document)
+            for file, table in run.tables.items():
+                writer.write_table(run.path, TABLES[file], table.columns)
+    return writer.seal()

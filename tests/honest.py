@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import replace
 
 import numpy as np
+
 from kit.bundle import layout
 from kit.bundle.reader import Bundle, CaseEvidence, Container, RunEvidence
 from kit.distribution import statistics, uniform_shares

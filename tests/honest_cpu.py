@@ -1,6 +1,7 @@
-"""The honest CPU bundle: two small cases on an embedded host, two replicates each, open division."""
+"""The honest CPU bundle: two small cases on an embedded host, two replicates, open division."""
 
 import numpy as np
+
 from honest import (
     absent,
     assemble,
@@ -14,6 +15,7 @@ from honest import (
     split,
     windows_table,
 )
+from hlo_texts import plain_dots
 from kit.evidence import (
     Anchor,
     DeviceFacts,
@@ -129,7 +131,7 @@ def build():
     for case in found.cases:
         rotation = rotation_of(case, DEVICE.cache_bytes)
         gemms = rotation.sets if case.id == BATCHED else 1
-        hlo[case.id] = hlo_file(hlo_text(case, gemms))
+        hlo[case.id] = hlo_file(plain_dots(case, gemms))
         runs[case.id] = []
         for number in range(1, REPLICATES + 1):
             run = _run(found, case, number, started_ns, (hlo[case.id][0], gemms))
@@ -155,35 +157,6 @@ def build():
         sw_notes=None,
     )
     return assemble("honest-cpu", found, system, ENVIRONMENT, runs, hlo)
-
-
-def hlo_text(case, gemms):
-    """Optimised HLO of `gemms` plain dots with donated outputs, as XLA's CPU compiler prints it."""
-    kind = {"float32": "f32", "float64": "f64"}[number_format(case.number_format).operand]
-    work, batched = case.workload, case.workload.batch > 1
-
-    def shape(matrix):
-        sizes = ([work.batch] if batched else []) + list(matrix)
-        order = ",".join(str(i) for i in reversed(range(len(sizes))))
-        return f"{kind}[{','.join(map(str, sizes))}]{{{order}}}"
-
-    d, a, b = shape(work.output_shape), shape(work.shape("a")), shape(work.shape("b"))
-    dims = (
-        "lhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_batch_dims={0}, rhs_contracting_dims={2}"
-        if batched
-        else "lhs_contracting_dims={1}, rhs_contracting_dims={0}, operand_precision={highest,highest}"
-    )
-    alias = ", ".join(f"{{{i if gemms > 1 else ''}}}: ({i}, {{}}, may-alias)" for i in range(gemms))
-    lines = [f"HloModule jit_gemm, is_scheduled=true, input_output_alias={{ {alias} }}", ""]
-    lines.append(f"ENTRY %main.1 (d.0: {kind}[]) -> {kind}[] {{")
-    for name, offset, text in (("d", 0, d), ("a", 1, a), ("b", 2, b)):
-        lines += [f"  %{name}.{i} = {text} parameter({offset * gemms + i})" for i in range(gemms)]
-    root = "ROOT " if gemms == 1 else ""
-    lines += [f"  {root}%dot.{i} = {d} dot(%a.{i}, %b.{i}), {dims}" for i in range(gemms)]
-    if gemms > 1:
-        outs = ", ".join(f"%dot.{i}" for i in range(gemms))
-        lines.append(f"  ROOT %tuple.1 = ({', '.join([d] * gemms)}) tuple({outs})")
-    return "\n".join([*lines, "}", ""])
 
 
 def _run(found, case, number, started_ns, executable):

@@ -1,11 +1,12 @@
 """The honest GPU bundle: two recorded tests of one H200, each as three replicates.
 
 The first replicate holds the recorded windows to the nanosecond, the others differ from it by about
-0.1 %, as fresh processes do. The decode case carries the series of 16 rows, which 8 rows share: both
-wait for the same 134 MB of weights.
+0.1 %, as fresh processes do. The decode case carries the series of 16 rows, which 8 rows share:
+both wait for the same 134 MB of weights.
 """
 
 import numpy as np
+
 from honest import (
     absent,
     assemble,
@@ -18,6 +19,7 @@ from honest import (
     split,
     windows_table,
 )
+from hlo_texts import library_gemms
 from kit.evidence import (
     Anchor,
     Control,
@@ -98,7 +100,12 @@ ENVIRONMENT = Environment(
         "numpy": "2.3.4",
         "nvidia-ml-py": "13.580.82",
     },
-    libraries={"cuda_driver": "13.0", "cuda_runtime": "13.0", "cublas": "13.1.0", "nvml": "580.159.04"},
+    libraries={
+        "cuda_driver": "13.0",
+        "cuda_runtime": "13.0",
+        "cublas": "13.1.0",
+        "nvml": "580.159.04",
+    },
     settings={"JAX_ENABLE_COMPILATION_CACHE": "0", "PJRT_GPU_ENABLE_ASYNC_DISPATCH": "0"},
     operating_system="Ubuntu 24.04.3 LTS",
     kernel="Linux 6.8.0",
@@ -137,7 +144,14 @@ def plan_of(division):
         cases=build_cases(
             [
                 {
-                    "workload": {"name": name, "m": m, "n": 8192, "k": k, "batch": 1, "layout": "auto"},
+                    "workload": {
+                        "name": name,
+                        "m": m,
+                        "n": 8192,
+                        "k": k,
+                        "batch": 1,
+                        "layout": "auto",
+                    },
                     "number_format": "bf16",
                 }
                 for name, m, k in (("guideline", 8192, 16384), ("decode", 8, 8192))
@@ -154,7 +168,7 @@ def build(division):
     plan = plan_of(division)
     runs, hlo, started_ns = {}, {}, 1_000_000_000
     for case in plan.cases:
-        hlo[case.id] = hlo_file(hlo_text(case, GEMMS_PER_CALL[case.id]))
+        hlo[case.id] = hlo_file(library_gemms(case, GEMMS_PER_CALL[case.id]))
         runs[case.id] = []
         for number in range(1, REPLICATES + 1):
             run = _run(plan, case, number, started_ns, hlo[case.id][0])
@@ -180,35 +194,6 @@ def build(division):
         sw_notes=None,
     )
     return assemble(f"honest-gpu-{division}", plan, system, ENVIRONMENT, runs, hlo)
-
-
-def hlo_text(case, gemms):
-    """Optimised HLO of `gemms` cuBLASLt products with donated outputs, as XLA 0.11 prints it."""
-    work = case.workload
-    d, a, b = (
-        f"bf16[{rows},{columns}]{{1,0}}"
-        for rows, columns in (work.output_shape, work.shape("a"), work.shape("b"))
-    )
-    alias = ", ".join(f"{{{i if gemms > 1 else ''}}}: ({i}, {{}}, may-alias)" for i in range(gemms))
-    lines = [f"HloModule jit_gemm, is_scheduled=true, input_output_alias={{ {alias} }}", ""]
-    lines.append("ENTRY %main.1 (d.0: bf16[]) -> bf16[] {")
-    for name, offset, shape in (("d", 0, d), ("a", 1, a), ("b", 2, b)):
-        lines += [
-            f"  %{name}.{i} = {shape} parameter({offset * gemms + i})" for i in range(gemms)
-        ]
-    for i in range(gemms):
-        root = "ROOT " if gemms == 1 else ""
-        lines += [
-            f"  %cublas.{i} = ({d}, s8[33554432]{{0}}) custom-call(%a.{i}, %b.{i}), "
-            'custom_call_target="__cublas$lt$matmul", backend_config={"gemm_backend_config":'
-            '{"alpha_real":1,"beta":0,"precision_config":{"operand_precision":["DEFAULT","DEFAULT"],'
-            '"algorithm":"ALG_UNSET"},"epilogue":"DEFAULT","selected_algorithm":"0"}}',
-            f"  {root}%out.{i} = {d} get-tuple-element(%cublas.{i}), index=0",
-        ]
-    if gemms > 1:
-        outs = ", ".join(f"%out.{i}" for i in range(gemms))
-        lines.append(f"  ROOT %tuple.1 = ({', '.join([d] * gemms)}) tuple({outs})")
-    return "\n".join([*lines, "}", ""])
 
 
 def _run(plan, case, number, started_ns, hlo):
@@ -237,9 +222,7 @@ def _run(plan, case, number, started_ns, hlo):
         WINDOWS.file: windows,
         BUFFERS.file: buffers_table(operands, rotation.sets),
         OUTPUTS.file: outputs_table(operands, rotation.sets, samples),
-    } | {
-        file: _resampled(table, origin_ns, number, rng) for file, table in recorded.tables.items()
-    }
+    } | {file: _resampled(table, origin_ns, number, rng) for file, table in recorded.tables.items()}
     counters = {"bytes_in_use": 2_147_483_648, "bytes_reserved": 0, "num_allocs": 6 + number,
                 "pool_bytes": 4_294_967_296}  # fmt: skip
     period_ns = profiling_ns / launches
@@ -261,9 +244,11 @@ def _run(plan, case, number, started_ns, hlo):
             alias_bytes=gemms * output_bytes(case.workload, number_format(case.number_format)),
             temporary_bytes=33_554_432,
         ),
-        dispatch=Dispatch("single" if gemms == 1 else "unrolled", "pilot", 48_000, int(period_ns)),
+        dispatch=Dispatch("single" if gemms == 1 else "unrolled", "pilot", 40_000, int(period_ns)),
         rotation=rotation,
-        loops=Loops(0, "disallow", 0, counters, counters | {"num_allocs": counters["num_allocs"] + 9}),
+        loops=Loops(
+            0, "disallow", 0, counters, counters | {"num_allocs": counters["num_allocs"] + 9}
+        ),
         timing=TimingRecord(
             method="cuda_events",
             start=start,
@@ -301,7 +286,9 @@ def _resampled(table, origin_ns, number, rng):
     columns = {name: values.copy() for name, values in table.columns.items()}
     columns["t_ns"] += origin_ns
     if number > 1:
-        columns["burst_ns"] = (columns["burst_ns"] * rng.uniform(0.9, 1.1, len(table))).astype(np.int64)
+        columns["burst_ns"] = (columns["burst_ns"] * rng.uniform(0.9, 1.1, len(table))).astype(
+            np.int64
+        )
         for name in ("power_instant_mw", "power_average_mw"):
             if name in columns:
                 columns[name] += 300 * number + rng.integers(-50, 51, len(table))

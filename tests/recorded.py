@@ -1,4 +1,4 @@
-"""Recorded H200 tests (`tests/data/h200`) as tables of the kit, on the recording's own time line."""
+"""Recorded H200 tests (`tests/data/h200`) as tables of the kit, on their own time line."""
 
 import json
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+
 from kit.trace import CLOCKS, ENERGY, POWER, Table
 
 FOLDER = Path(__file__).with_name("data") / "h200"

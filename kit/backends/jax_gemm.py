@@ -29,7 +29,6 @@ from kit.workload import Workload
 # Library GEMMs only: exactly one cuBLASLt call for each product, with no Triton fusions.
 _CUDA_OPTIONS = {"xla_gpu_enable_triton_gemm": "False"}
 _SETTINGS = (
-    "jax_enable_x64",
     "jax_default_matmul_precision",
     "jax_enable_compilation_cache",
     "jax_threefry_partitionable",
@@ -204,7 +203,9 @@ class JaxGemm:
 
     def _pools(self) -> dict[str, list[Any]]:
         pools = {"a": self._a, "b": self._b, "d": self._d}
-        return {name: [buffer for chunk in pool for buffer in chunk] for name, pool in pools.items()}
+        return {
+            name: [buffer for chunk in pool for buffer in chunk] for name, pool in pools.items()
+        }
 
     def addresses(self) -> dict[str, list[int]]:
         return {

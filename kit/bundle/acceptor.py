@@ -101,6 +101,8 @@ def _object(schema: Schema, definitions: Schema) -> Predicate:
         return _refuse
     if schema["propertyNames"].keys() != {"pattern"}:
         return _refuse
+    if not isinstance(schema["additionalProperties"], dict):
+        return _refuse
     high = schema["maxProperties"]
     key = re.compile(schema["propertyNames"]["pattern"]).search
     entry = compile_acceptor(schema["additionalProperties"], definitions)

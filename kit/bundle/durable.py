@@ -9,7 +9,12 @@ from pathlib import Path
 from kit.bundle.layout import PARTIAL
 from kit.errors import MeasurementError
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_REMEDIES = {
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space",
+    errno.EFBIG: "free some space",
+    errno.EEXIST: "move away what is there",
+}
 
 
 @contextmanager
@@ -18,8 +23,9 @@ def writable(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        remedy = "free some space" if error.errno in _FULL else "make it writable"
-        kept = next((p for p in (path, *path.parents) if p.name.startswith(PARTIAL)), None)
+        remedy = _REMEDIES.get(error.errno or 0, "make it writable")
+        above = (folder for folder in path.parents if folder.name.startswith(PARTIAL))
+        kept = path if path.name.startswith(PARTIAL) and path.is_dir() else next(above, None)
         unsealed = f"; what was written so far lies unsealed in {kept}" if kept else ""
         raise MeasurementError(
             f"{path}: cannot be written: {error.strerror}", hint=f"{remedy}{unsealed}"

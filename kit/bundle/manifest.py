@@ -154,7 +154,7 @@ def parse_bag_info(data: bytes) -> BagInfo:
         BundleError: other lines than the profile's five, a bad value, an unknown bundle format.
     """
     place = "bag-info.txt"
-    match = _INFO.fullmatch(data.decode("ascii", "backslashreplace"))
+    match = _INFO.fullmatch(data.decode("ascii", "replace"))
     if match is None:
         labels = (
             "Bag-Software-Agent, Bagging-Date, External-Identifier, Kit-Bundle-Format, Payload-Oxum"

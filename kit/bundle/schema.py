@@ -101,7 +101,8 @@ def _requirement(fault: ValidationError) -> str:
         case "enum":
             return f"must be one of {_listing(wanted)}"
         case keyword:
-            return f"must satisfy {keyword} {shown(str(wanted), 120)}"
+            limit = shown(wanted, 120) if isinstance(wanted, str) else json.dumps(wanted)
+            return f"must satisfy {keyword} {limit}"
 
 
 def _listing(entries: list[Any]) -> str:

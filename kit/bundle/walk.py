@@ -65,10 +65,7 @@ def read_tree(root: Path, refuse_top: Callable[[list[str]], None]) -> dict[str, 
 def _read_folder(folder: int, path: str, tree: _Tree) -> None:
     if path.count("/") + 1 >= MAXIMUM_DEPTH:
         raise BundleError(f"{path}: folders are nested deeper than {MAXIMUM_DEPTH} levels")
-    names = _names(folder, path, tree)
-    if not names:
-        raise BundleError(f"{path}: is an empty folder; a bundle holds none")
-    for name in names:
+    for name in _names(folder, path, tree):
         if not is_segment(name):
             raise BundleError(f"{path}: holds {shown(name)}, a name that a bundle may not use")
         _read_entry(folder, name, f"{path}/{name}", tree)
@@ -80,7 +77,7 @@ def _names(folder: int, path: str, tree: _Tree) -> list[str]:
         for entry in entries:
             tree.entries += 1
             if tree.entries > MAXIMUM_FILES:
-                raise BundleError(f"{path}: the bundle has more than {MAXIMUM_FILES} entries")
+                raise BundleError(f"{path}: here the bundle exceeds {MAXIMUM_FILES} entries")
             names.append(entry.name)
     return sorted(names)
 
@@ -114,7 +111,7 @@ def _refuse_unsafe(facts: os.stat_result, path: str) -> None:
 def _read_file(file: int, size: int, path: str, tree: _Tree) -> None:
     tree.octets += size
     if tree.octets > MAXIMUM_BUNDLE_BYTES:
-        raise BundleError(f"{path}: the bundle has more than {MAXIMUM_BUNDLE_BYTES} bytes")
+        raise BundleError(f"{path}: here the bundle exceeds {MAXIMUM_BUNDLE_BYTES} bytes")
     parts = []
     left = size + 1
     while left and (part := os.read(file, left)):

@@ -99,8 +99,9 @@ class BundleWriter:
         self._date = bagging_date
         if os.path.lexists(self.path):
             raise UsageError(f"{self.path} exists", hint="choose another name or move it away")
-        with writable(self.partial):
+        with writable(parent):
             parent.mkdir(parents=True, exist_ok=True)
+        with writable(self.partial):
             try:
                 self.partial.mkdir()
             except FileExistsError:

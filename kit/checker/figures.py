@@ -1,4 +1,4 @@
-"""A case's figures as a person reads them: units, digits, and `not available` for what is not there."""
+"""A case's figures as a person reads them: with units, and `not available` where there is none."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,7 +14,7 @@ _LEFT = 2
 
 
 def figure_table(cases: Sequence[CaseFigures]) -> Iterator[str]:
-    """Yield the lines of a table of cases. Cases that were not measured follow with their reason."""
+    """Yield the lines of a table; cases that were not measured follow with their reason."""
     rows = [_HEADINGS, *(_cells(case) for case in cases if not case.problem)]
     if len(rows) > 1:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -35,12 +35,12 @@ def _cells(case: CaseFigures) -> tuple[str, ...]:
         printable(case.number_format),
         str(case.runs),
         duration(case.period_ns),
-        _number(case.flops_per_s, 1e12, "", 4),
-        _number(case.spread, 0.01, " %", 3),
-        _number(case.replicate_range, 0.01, " %", 3),
+        _rate(case.flops_per_s),
+        _percent(case.spread, 2),
+        _percent(case.replicate_range, 2),
         _whole(case.graphics_mhz, 1, "MHz"),
         _whole(case.power_mw, 1000, "W"),
-        _percent(case.sol_fraction),
+        _percent(case.sol_fraction, 1),
     )
 
 
@@ -55,18 +55,19 @@ def duration(ns: float | None) -> str:
 
 
 def _digits(value: float, digits: int) -> str:
-    """Fixed-point notation with `digits` significant digits, or with all before the point."""
-    before = len(str(int(abs(value)))) if abs(value) >= 1 else 0
-    return f"{value:.{max(0, digits - max(1, before))}f}"
+    """Return `value` with `digits` significant digits, or with all that stand before the point."""
+    if abs(value) < 1:
+        return f"{value:.{digits}g}"
+    return f"{value:.{max(0, digits - len(str(int(abs(value)))))}f}"
 
 
-def _number(value: float | None, scale: float, unit: str, digits: int) -> str:
-    return NOT_AVAILABLE if value is None else f"{_digits(value / scale, digits)}{unit}"
+def _rate(flops_per_s: float | None) -> str:
+    return NOT_AVAILABLE if flops_per_s is None else _digits(flops_per_s * 1e-12, 4)
 
 
 def _whole(value: float | None, scale: float, unit: str) -> str:
     return NOT_AVAILABLE if value is None else f"{value / scale:.0f} {unit}"
 
 
-def _percent(value: float | None) -> str:
-    return NOT_AVAILABLE if value is None else f"{value * 100:.1f} %"
+def _percent(value: float | None, decimals: int) -> str:
+    return NOT_AVAILABLE if value is None else f"{value * 100:.{decimals}f} %"

@@ -1,7 +1,8 @@
 """What a person wants to see first: who submitted, and each case's recomputed figures."""
 
 from collections.abc import Iterable
-from statistics import median
+
+import numpy as np
 
 from kit.bundle.reader import Bundle
 from kit.checker.recomputed import RecomputedCase, recompute
@@ -28,9 +29,9 @@ def _figures(case_id: str, number_format: str, found: RecomputedCase | None) -> 
         return _absent(case_id, number_format, "no folder in the bundle")
     runs = found.metrics.runs
     if not runs:
-        reasons = [run.reason for run in found.runs]
-        reasons += [f"{run.status}: {run.reason}" for run in found.evidence.record.runs]
-        return _absent(case_id, number_format, next(iter(reasons), "never attempted"))
+        attempts = [f"{run.status}: {run.reason}" for run in found.evidence.record.runs]
+        problem = next(iter([*found.unproven, *attempts]), "never attempted")
+        return _absent(case_id, number_format, problem)
     return CaseFigures(
         id=case_id,
         number_format=number_format,
@@ -50,11 +51,9 @@ def _figures(case_id: str, number_format: str, found: RecomputedCase | None) -> 
 
 
 def _absent(case_id: str, number_format: str, problem: str) -> CaseFigures:
-    return CaseFigures(
-        case_id, number_format, 0, None, None, None, None, None, None, None, problem
-    )
+    return CaseFigures(case_id, number_format, 0, None, None, None, None, None, None, None, problem)
 
 
 def _median(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    return median(known) if known else None
+    return float(np.median(known)) if known else None

@@ -17,14 +17,21 @@ from kit.checker.verdict import Headline, Judgement, RuleResult, Verdict, Waiver
 from kit.errors import BundleError, KitError, UndecidableError
 from kit.ruleset import Ruleset, ruleset
 
+__all__ = ["MAXIMUM_FINDINGS", "Verdict", "judge", "run_rule"]
+
 INTEGRITY = "GK001"
 MAXIMUM_FINDINGS = 200
 MAXIMUM_TEXT = 2000
 """Limits of `schemas/verdict.schema.json`: findings kept of one rule, characters of one text."""
+_ALONE = Auditor()
 
 
 def judge(
-    path: Path, *, auditor: Auditor, waivers: Collection[Waiver] = (), name: str | None = None
+    path: Path,
+    *,
+    auditor: Auditor = _ALONE,
+    waivers: Collection[Waiver] = (),
+    name: str | None = None,
 ) -> Verdict:
     """Judge the bundle at `path`; `name` is what the verdict calls it, its path by default."""
     called = str(path) if name is None else name
@@ -43,9 +50,7 @@ def judge(
     results = tuple(run_rule(rule, bundle, rules) for rule in all_rules())
     failed = {result.code for result in results if result.outcome == "fail"}
     used = tuple(
-        waiver
-        for waiver in waivers
-        if waiver.bundle == container.digest and waiver.code in failed
+        waiver for waiver in waivers if waiver.bundle == container.digest and waiver.code in failed
     )
     division = bundle.plan.submission.division
     judgement = decide(results, division, {waiver.code for waiver in used})
@@ -98,9 +103,7 @@ def _altered(
             results.append(RuleResult(rule.code, rule.name, "fail", None, kept, len(faults)))
         else:
             results.append(RuleResult(rule.code, rule.name, "unproven", reason, (), 0))
-    return Verdict(
-        name, container.digest, None, "not_compliant", reason, None, tuple(results), ()
-    )
+    return Verdict(name, container.digest, None, "not_compliant", reason, None, tuple(results), ())
 
 
 def _unjudged(name: str, digest: str | None, error: Exception) -> Verdict:

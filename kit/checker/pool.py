@@ -77,12 +77,13 @@ class _Worker:
         """Let the worker judge; whatever becomes of it, the answer is a verdict."""
         process = self._process = self._process or _start()
         late = False
-        with suppress(OSError, ValueError):
-            # Both ends are pipes by the way the process is started.
-            print(json.dumps(to_json(request)), file=process.stdin, flush=True)
-            late = not select.select([process.stdout], [], [], limit_s)[0]
-            if not late and process.stdout is not None:
-                return from_json(Verdict, json.loads(process.stdout.readline()))
+        questions, answers = process.stdin, process.stdout
+        if questions is not None and answers is not None:
+            with suppress(OSError, ValueError):
+                print(json.dumps(to_json(request)), file=questions, flush=True)
+                late = not select.select([answers], [], [], limit_s)[0]
+                if not late:
+                    return from_json(Verdict, json.loads(answers.readline()))
         status = self.end(grace_s=0.0 if late else _GRACE_S)
         if late:
             problem = f"judging it took longer than {limit_s:.0f} s"

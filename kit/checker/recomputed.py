@@ -5,58 +5,85 @@ Claims are never shown or judged as figures; this is where the checker's own com
 
 from dataclasses import dataclass
 
-from kit.bundle.reader import Bundle, CaseEvidence, RunEvidence
-from kit.evidence import CaseMetrics, DeviceFacts, RunMetrics
+import numpy as np
+
+from kit.bundle.reader import Bundle, CaseEvidence
+from kit.checker.rule import Unproven
+from kit.checker.runs import MeasuredRun, measured_runs
+from kit.evidence import CaseMetrics, RunMetrics
 from kit.metrics import derive_case, derive_run
 from kit.plan import Case
-from kit.trace import PROFILING, WINDOWS
+from kit.trace import WINDOWS
+
+_LONGEST_NS = 2.0**53
+"""104 days. Sums of honest windows stay below; hostile ones could wrap around int64."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecomputedRun:
-    """One run's figures, or null and the reason why the evidence does not give them."""
+    """One run and its figures; without figures, `unproven` says what its evidence lacks."""
 
-    evidence: RunEvidence
+    run: MeasuredRun
     metrics: RunMetrics | None
-    reason: str
+    unproven: str
 
 
 @dataclass(frozen=True, slots=True)
 class RecomputedCase:
-    """One planned case with its runs; `metrics` covers those runs whose figures are there."""
+    """A planned case with a folder; `metrics` covers those of its runs that have figures."""
 
     case: Case
     evidence: CaseEvidence
     runs: tuple[RecomputedRun, ...]
     metrics: CaseMetrics
 
+    @property
+    def unproven(self) -> tuple[str, ...]:
+        """Why some of the runs have no figures, each with the run's folder."""
+        return tuple(
+            f"{entry.run.evidence.path}: {entry.unproven}" for entry in self.runs if entry.unproven
+        )
+
+
+# Several rules and the headline ask for the same figures of the bundle that is being judged.
+_latest: list[tuple[Bundle, tuple[RecomputedCase, ...]]] = []
+
 
 def recompute(bundle: Bundle) -> tuple[RecomputedCase, ...]:
-    """Recompute every planned case that has evidence, in the plan's order."""
-    devices = {device.id: device for device in bundle.environment.devices}
-    found = []
-    for case in bundle.plan.cases:
-        evidence = bundle.cases.get(case.id)
-        if evidence is None:
-            continue
-        runs = tuple(_run(case, devices.get(run.document.device), run) for run in evidence.runs)
-        metrics = tuple(run.metrics for run in runs if run.metrics is not None)
-        found.append(RecomputedCase(case, evidence, runs, derive_case(case.id, metrics)))
-    return tuple(found)
+    """Recompute every planned case that has a folder, in the plan's order."""
+    for known, figures in _latest:
+        if known is bundle:
+            return figures
+    figures = _recompute(bundle)
+    _latest[:] = [(bundle, figures)]
+    return figures
 
 
-def _run(case: Case, device: DeviceFacts | None, run: RunEvidence) -> RecomputedRun:
+def _recompute(bundle: Bundle) -> tuple[RecomputedCase, ...]:
+    found: dict[str, list[RecomputedRun]] = {case.id: [] for case in bundle.plan.cases}
+    for run in measured_runs(bundle):
+        try:
+            entry = RecomputedRun(run, _figures(run), "")
+        except Unproven as why:
+            entry = RecomputedRun(run, None, str(why))
+        found[run.case.id].append(entry)
+    return tuple(
+        RecomputedCase(
+            case,
+            bundle.cases[case.id],
+            tuple(found[case.id]),
+            derive_case(case.id, tuple(run.metrics for run in found[case.id] if run.metrics)),
+        )
+        for case in bundle.plan.cases
+        if case.id in bundle.cases
+    )
+
+
+def _figures(run: MeasuredRun) -> RunMetrics:
+    if run.device is None:
+        raise Unproven("its device is not in environment.json")
+    run.profiling_windows()
+    if float(run.table(WINDOWS.file)["duration_ns"].sum(dtype=np.float64)) >= _LONGEST_NS:
+        raise Unproven(f"{WINDOWS.file} adds up to more than {_LONGEST_NS * 1e-9:.0f} s")
     document = run.document
-    if device is None:
-        return RecomputedRun(run, None, "its device is not in environment.json")
-    windows = run.tables.get(WINDOWS.file)
-    if windows is None:
-        return RecomputedRun(run, None, f"{WINDOWS.file} is missing")
-    duration_ns = windows["duration_ns"][windows["phase"] == PROFILING]
-    if not len(duration_ns):
-        return RecomputedRun(run, None, f"{WINDOWS.file} has no profiling window")
-    # Beyond float64's whole numbers the sums would wrap; no honest run lasts 100 days.
-    if float(duration_ns.astype("f8").sum()) >= 2**53:
-        return RecomputedRun(run, None, f"{WINDOWS.file} adds up to more than 2^53 ns")
-    metrics = derive_run(case, device, document.number, document.timing, run.tables)
-    return RecomputedRun(run, metrics, "")
+    return derive_run(run.case, run.device, document.number, document.timing, run.evidence.tables)

@@ -30,7 +30,8 @@ def text_report(verdict: Verdict, *, verbose: bool = False) -> Iterator[str]:
         yield f"  digest      {verdict.digest}"
     headline = verdict.headline
     if headline is not None:
-        yield f"  submitter   {printable(headline.submitter)}, system {printable(headline.system_id)}"
+        system = printable(headline.system_id)
+        yield f"  submitter   {printable(headline.submitter)}, system {system}"
         yield (
             f"  judged by   edition {verdict.edition}, {headline.division} division, "
             f"{headline.availability}"
@@ -39,11 +40,11 @@ def text_report(verdict: Verdict, *, verbose: bool = False) -> Iterator[str]:
         yield from (f"  {line}" for line in figure_table(headline.cases))
         yield ""
     waived = {waiver.code for waiver in verdict.waivers}
-    for outcome in _WORDS:
+    for outcome, word in _WORDS.items():
         for result in verdict.rules:
             if result.outcome == outcome:
-                word = "waived" if result.code in waived else _WORDS[outcome]
-                yield from _result(result, word, verbose=verbose)
+                shown = "waived" if result.code in waived else word
+                yield from _result(result, shown, verbose=verbose)
     for waiver in verdict.waivers:
         yield f"  {waiver.code} is waived by the auditor: {printable(waiver.reason, _LINE)}"
     yield from _counts(verdict.rules, verbose=verbose)
@@ -113,9 +114,7 @@ def _entry(verdict: Verdict) -> dict[str, Any]:
         "exit_code": verdict.exit_code,
         "problem": verdict.problem,
         "rules": to_json(verdict.rules),
-        "waivers": [
-            {"code": waiver.code, "reason": waiver.reason} for waiver in verdict.waivers
-        ],
+        "waivers": [{"code": waiver.code, "reason": waiver.reason} for waiver in verdict.waivers],
     }
 
 

@@ -16,7 +16,7 @@ _REASONS_SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRun:
-    """One run folder of a planned case. `device` is None if the environment does not describe it."""
+    """One run folder of a planned case; `device` is None if the environment does not describe it."""
 
     case: Case
     device: DeviceFacts | None
@@ -83,7 +83,7 @@ def measured_runs(bundle: Bundle) -> Iterator[MeasuredRun]:
 def judge_runs(
     bundle: Bundle, judge: Callable[[MeasuredRun], Iterator[Finding]]
 ) -> Iterator[Finding]:
-    """Judge every run; whatever stays unproven is said after the last one, so that it hides nothing.
+    """Judge every run; what stays unproven is said after the last one, so that it hides nothing.
 
     Raises:
         Unproven: some run lacks evidence, or there is no run at all.

@@ -30,13 +30,17 @@ def read_waivers(path: Path) -> tuple[Waiver, ...]:
     except BundleError as error:
         raise UsageError(f"--waivers {path}: {error}") from None
     try:
-        if not isinstance(document, dict) or set(document) != {"waivers"}:
-            raise ValueError("must be an object with the one key waivers")
-        waivers = from_json(tuple[Waiver, ...], document["waivers"], "waivers")
-        for number, waiver in enumerate(waivers):
-            _check(waiver, f"waivers[{number}]")
+        return _waivers(document)
     except ValueError as error:
         raise UsageError(f"--waivers {path}: {error}") from None
+
+
+def _waivers(document: Any) -> tuple[Waiver, ...]:
+    if not isinstance(document, dict) or set(document) != {"waivers"}:
+        raise ValueError("must be an object with the one key waivers")
+    waivers = from_json(tuple[Waiver, ...], document["waivers"], "waivers")
+    for number, waiver in enumerate(waivers):
+        _check(waiver, f"waivers[{number}]")
     return waivers
 
 

@@ -20,7 +20,7 @@ MEMORY_BYTES = 8 * 2**30
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One bundle to judge, by `kit.checker.judge.judge`; `challenge` and `deep` make the auditor."""
+    """One bundle for `kit.checker.judge.judge`; `challenge` and `deep` make its auditor."""
 
     path: str
     name: str

@@ -18,6 +18,7 @@ from kit.errors import KitError, UsageError
 INTERNAL_ERROR = 4
 INTERRUPTED = 130
 OUTPUT_CLOSED = 141
+_LONGEST_LINE = 2000
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -48,13 +49,10 @@ def report(error: BaseException) -> int:
         import traceback
 
         traceback.print_exception(error)
-    print(f"gemm-kit: {printable(line)}", file=sys.stderr)
+    from kit.checker.printable import printable
+
+    print(f"gemm-kit: {printable(line, _LONGEST_LINE)}", file=sys.stderr)
     return code
-
-
-def printable(text: str) -> str:
-    """One line that cannot steer a terminal: control and format characters appear escaped."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def _dispatch(arguments: list[str]) -> int:

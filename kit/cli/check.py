@@ -44,7 +44,7 @@ in the order 4, 3, 1, 5, 0."""
     help="JSON list of failures that you accept; the verdict shows them.",
 )
 @click.option("--verbose", is_flag=True, help="All findings, and why rules were not applicable.")
-def command(  # noqa: PLR0913 - one parameter for each option
+def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     paths: tuple[Path, ...],
     form: str,
     jobs: int | None,

@@ -22,7 +22,7 @@ from kit.resources import CONFIGS
 from kit.settings import Settings, refuse_resolvers, settings
 
 if TYPE_CHECKING:
-    from omegaconf import DictConfig, ListConfig
+    from omegaconf import DictConfig
 
 _CONFIG = "run"
 
@@ -70,6 +70,9 @@ def _measure(asked: Settings) -> int:
     outcome = measure(asked.plan, Path(asked.output), asked.name)
     if outcome.bundle is not None:
         print(f"bundle: {outcome.bundle}", flush=True)
+        if outcome.exit_code:
+            why = f"gemm-kit check {outcome.bundle} says why"
+            print(f"gemm-kit: measured, but not compliant ({why})", file=sys.stderr)
     return outcome.exit_code
 
 
@@ -131,11 +134,12 @@ def _job_facts() -> tuple[bool, list[str]]:
     return facts.mode == RunMode.MULTIRUN, _words(facts.overrides.task)
 
 
-def _words(overrides: "ListConfig") -> list[str]:
+def _words(overrides: Any) -> list[str]:
     """Overrides as they were written; iterating over them would interpolate."""
     from omegaconf import OmegaConf
 
-    return [str(word) for word in OmegaConf.to_container(overrides, resolve=False)]
+    words: Any = OmegaConf.to_container(overrides, resolve=False)
+    return [str(word) for word in words]
 
 
 def _settings(config: "DictConfig", overrides: Sequence[str]) -> Settings:

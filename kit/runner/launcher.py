@@ -197,7 +197,9 @@ class _Attempt:
         for outcome in self.outcomes[case.id]:
             if outcome.status != "measured":
                 continue
-            folder = self.writer.partial / layout.run_folder(case.id, outcome.device, outcome.number)
+            folder = self.writer.partial / layout.run_folder(
+                case.id, outcome.device, outcome.number
+            )
             timing, tables = _written(folder)
             derived.append(
                 derive_run(case, devices[outcome.device], outcome.number, timing, tables)

@@ -87,7 +87,11 @@ def settled_by(telemetry: Sampler, rules: Ruleset) -> Settled:
 
     def judge(now_ns: int) -> bool:
         found = settling(
-            telemetry.read(CLOCKS.file), telemetry.read(POWER.file), now_ns - SETTLE_NS, now_ns, rules
+            telemetry.read(CLOCKS.file),
+            telemetry.read(POWER.file),
+            now_ns - SETTLE_NS,
+            now_ns,
+            rules,
         )
         return is_settled(found, rules)
 
@@ -110,10 +114,7 @@ def warm_up(
         now_ns = loop.clock()
         elapsed_s = (now_ns - start_ns) * 1e-9
         period_ns = (now_ns - start_ns) / loop.windows.launches
-        if (
-            loop.windows.launches < phases.warm_up_min_launches
-            or elapsed_s < phases.warm_up_min_s
-        ):
+        if loop.windows.launches < phases.warm_up_min_launches or elapsed_s < phases.warm_up_min_s:
             continue
         if settled is None:
             return "seconds", period_ns
@@ -128,9 +129,7 @@ def warm_up(
 
 def profile(loop: Loop, phases: Phases, windows: int, period_ns: float) -> int:
     """Launch the profiling windows; returns their launches, fixed before the first of them."""
-    wanted = max(
-        phases.profiling_min_launches, _MARGIN * phases.profiling_min_s * 1e9 / period_ns
-    )
+    wanted = max(phases.profiling_min_launches, _MARGIN * phases.profiling_min_s * 1e9 / period_ns)
     calls = loop.calls(wanted / windows)
     launches = calls * loop.per_call * windows
     loop.timer.open_control(loop.last_output)
@@ -154,7 +153,9 @@ def host_slope(loop: Loop, period_ns: float) -> Control:
     return Control("host_slope", calls * loop.per_call, max(0, span_ns(2 * calls) - short_ns))
 
 
-def _level(table: Table | None, columns: tuple[str, ...], start_ns: int, end_ns: int) -> float | None:
+def _level(
+    table: Table | None, columns: tuple[str, ...], start_ns: int, end_ns: int
+) -> float | None:
     """Plain mean of the first of `columns` that is there, over [start, end)."""
     if table is None:
         return None
@@ -165,7 +166,9 @@ def _level(table: Table | None, columns: tuple[str, ...], start_ns: int, end_ns:
     return float(table[column][inside].mean())
 
 
-def idle_level(table: Table | None, start_ns: int, end_ns: int) -> tuple[float | None, float | None]:
+def idle_level(
+    table: Table | None, start_ns: int, end_ns: int
+) -> tuple[float | None, float | None]:
     """Mean power (mW) and GPU temperature (°C) over [start, end); None where there is no sample."""
     return (
         _level(table, ("power_instant_mw", "power_average_mw"), start_ns, end_ns),

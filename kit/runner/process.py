@@ -72,7 +72,7 @@ def run_job(job: Job, on_phase: Callable[[str], None]) -> Report:
     ):
         path = Path(folder) / "job.json"
         path.write_text(job.dumps(), encoding="utf-8")
-        process = subprocess.Popen(  # noqa: S603 - our own module, no shell
+        process = subprocess.Popen(
             [sys.executable, "-m", "kit.runner.worker", str(path), str(write_end)],
             env=worker_environment(job, os.environ),
             stdin=subprocess.DEVNULL,
@@ -86,7 +86,9 @@ def run_job(job: Job, on_phase: Callable[[str], None]) -> Report:
             last = _listen(reports, job.plan.timeout_s, on_phase)
             if last is None:
                 _stop(process)
-                return ended("timed_out", f"the run took longer than timeout_s={job.plan.timeout_s:g}")
+                return ended(
+                    "timed_out", f"the run took longer than timeout_s={job.plan.timeout_s:g}"
+                )
             process.wait(timeout=_KILL_AFTER_S)
         except subprocess.TimeoutExpired:
             pass
@@ -98,9 +100,7 @@ def run_job(job: Job, on_phase: Callable[[str], None]) -> Report:
         return ended(*_post_mortem(process.returncode, log.read()))
 
 
-def _listen(
-    reports: "object", timeout_s: float, on_phase: Callable[[str], None]
-) -> Report | None:
+def _listen(reports: "object", timeout_s: float, on_phase: Callable[[str], None]) -> Report | None:
     """Read reports until the last one or the pipe's end; None if time ran out."""
     deadline = time.monotonic() + timeout_s
     buffered = b""

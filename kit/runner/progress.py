@@ -23,7 +23,9 @@ class Progress:
 
     def begin(self, case: str, device: str, number: int, replicates: int) -> None:
         """A run begins."""
-        self.label = f"[{self.done + 1}/{self.runs}] {case} on {device}, run {number} of {replicates}"
+        self.label = (
+            f"[{self.done + 1}/{self.runs}] {case} on {device}, run {number} of {replicates}"
+        )
 
     def phase(self, name: str) -> None:
         """A phase of the current run begins."""

@@ -31,7 +31,7 @@ from kit.fill import fill_seed, sample_seed
 from kit.plan import RunPlan
 from kit.ruleset import ruleset
 from kit.runner.job import Job, Report, ended, entered
-from kit.runner.session import Measurement, Seeds, Session
+from kit.runner.session import Seeds, Session
 from kit.system import (
     DeviceAddress,
     GpuAttributes,
@@ -53,7 +53,6 @@ from kit.trace import CLOCKS, ENERGY, HOST, POWER, TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
 
 
 def main() -> int:
@@ -105,15 +104,13 @@ def _run(job: Job, report: "Callable[[str], None]") -> Environment:
     machine = _on_gpu(job) if plan.backend.platform == "cuda" else _on_cpu()
     found = environment(
         {**machine.libraries, **gemms.libraries()},
-        {**settings(), **gemms.settings()},
+        {**_shared_settings(), **gemms.settings()},
         (machine.device,),
     )
     limits_before = machine.limits()
     seeds = Seeds(
         fill_seed(plan.seed, plan.submission.challenge, case.id),
-        sample_seed(
-            plan.seed, plan.submission.challenge, case.id, machine.device.id, job.number
-        ),
+        sample_seed(plan.seed, plan.submission.challenge, case.id, machine.device.id, job.number),
     )
     with (
         tempfile.TemporaryDirectory(prefix="gemm-kit-") as scratch,
@@ -169,6 +166,12 @@ def _run(job: Job, report: "Callable[[str], None]") -> Environment:
         write_table(folder, TABLES[file], table.columns)
     write_document(folder / "run.json", run)
     return found
+
+
+def _shared_settings() -> dict[str, str]:
+    """The environment's settings, without those that the launcher decides for each run."""
+    decided = ("CUDA_VISIBLE_DEVICES", "JAX_ENABLE_X64")
+    return {name: value for name, value in settings().items() if name not in decided}
 
 
 @dataclass(frozen=True, slots=True)

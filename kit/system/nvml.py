@@ -55,7 +55,7 @@ def binding() -> Any:
     """The module `pynvml` of nvidia-ml-py.
 
     Raises:
-        MeasurementError: it is not installed, or another package's module has taken its name.
+        MeasurementError: it is not installed or too old, or another package has taken its name.
     """
     try:
         import pynvml  # noqa: PLC0415 - the kit without its `run` extra has none
@@ -67,6 +67,11 @@ def binding() -> Any:
         raise MeasurementError(
             "the module pynvml is not NVIDIA's binding",
             hint="pip uninstall pynvml, then pip install --force-reinstall nvidia-ml-py",
+        )
+    if not hasattr(pynvml, "nvmlDeviceGetTemperatureV"):
+        raise MeasurementError(
+            "the installed nvidia-ml-py is older than 12.575",
+            hint="pip install --upgrade nvidia-ml-py",
         )
     return pynvml
 
@@ -139,7 +144,8 @@ class Inquiry:
         if isinstance(value, Refusal):
             self.missing[fact] = value.reason
             return None
-        return value
+        # The binding leaves some texts as bytes, the GSP version among them.
+        return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
 def device(nvml: Any, address: DeviceAddress) -> Any:

@@ -13,9 +13,8 @@ from typing import Literal, Protocol, cast
 
 from kit.errors import UsageError
 from kit.evidence import Limits, Metric
-from kit.plan import Telemetry
 from kit.system import DeviceAddress
-from kit.trace import CLOCKS, ENERGY, HOST, POWER, TELEMETRY_TABLES, TableContract
+from kit.trace import TELEMETRY_TABLES, TableContract
 
 Status = Literal["ok", "not_supported", "no_permission", "not_found", "library_missing", "error"]
 Reader = Callable[[], list[int]]
@@ -75,16 +74,6 @@ def source(name: str) -> Member:
         known = ", ".join(sources())
         raise UsageError(f"telemetry source {name[:64]!r} is unknown", hint=f"known: {known}")
     return cast("Member", import_module(f"{__name__}.{name}"))
-
-
-def periods_ms(plan: Telemetry) -> dict[str, int]:
-    """The plan's sampling period of every table; the host is read as often as power."""
-    return {
-        CLOCKS.file: plan.clock_period_ms,
-        POWER.file: plan.power_period_ms,
-        ENERGY.file: plan.energy_period_ms,
-        HOST.file: plan.power_period_ms,
-    }
 
 
 def complete(found: Iterable[Metric], source: str, reason: str) -> tuple[Metric, ...]:

@@ -57,6 +57,8 @@ def timer(method: str, backend: Any, clock: Clock) -> Timer:
         UsageError: there is no such method.
     """
     if method not in methods():
-        raise UsageError(f"timing method {method!r} is unknown", hint=f"known: {', '.join(methods())}")
+        raise UsageError(
+            f"timing method {method!r} is unknown", hint=f"known: {', '.join(methods())}"
+        )
     made: Timer = import_module(f"{__name__}.{method}").connect(backend, clock)
     return made

@@ -43,7 +43,9 @@ class HostClock:
         return Anchor(self._edges[-1], self._edges[-1])
 
     def durations_ns(self) -> list[int]:
-        return [later - earlier for earlier, later in zip(self._edges, self._edges[1:], strict=False)]
+        return [
+            later - earlier for earlier, later in zip(self._edges, self._edges[1:], strict=False)
+        ]
 
     def controls(self) -> tuple[Control, ...]:
         return ()

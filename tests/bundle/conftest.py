@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from kit.bundle import layout
 from kit.bundle.writer import BundleWriter
 from kit.evidence import (
@@ -100,11 +101,23 @@ def system():
 
 def environment():
     unknown = dict.fromkeys(
-        (
-            "compute_capability sm_count memory_bus_bits maximum_graphics_mhz maximum_memory_mhz "
-            "vbios_version inforom_version gsp_version ecc_enabled mig_enabled persistence_enabled "
-            "compute_mode virtualization pcie_generation pcie_width"
-        ).split()
+        [
+            "compute_capability",
+            "sm_count",
+            "memory_bus_bits",
+            "maximum_graphics_mhz",
+            "maximum_memory_mhz",
+            "vbios_version",
+            "inforom_version",
+            "gsp_version",
+            "ecc_enabled",
+            "mig_enabled",
+            "persistence_enabled",
+            "compute_mode",
+            "virtualization",
+            "pcie_generation",
+            "pcie_width",
+        ]
     )
     host = DeviceFacts(
         id=DEVICE,
@@ -239,10 +252,18 @@ def results():
             spread=0.000123,
             flops_per_s=5.8e9,
             **dict.fromkeys(
-                (
-                    "graphics_mhz memory_mhz power_average_mw power_instant_mw power_energy_mw "
-                    "gpu_c memory_c sol_row sol_ns sol_fraction"
-                ).split()
+                [
+                    "graphics_mhz",
+                    "memory_mhz",
+                    "power_average_mw",
+                    "power_instant_mw",
+                    "power_energy_mw",
+                    "gpu_c",
+                    "memory_c",
+                    "sol_row",
+                    "sol_ns",
+                    "sol_fraction",
+                ]
             ),
         )
         for number in (1, 2)
@@ -287,9 +308,7 @@ class Sample:
 
 @pytest.fixture(scope="session")
 def sample():
-    return Sample(
-        plan(), system(), environment(), journal(), results(), run(1), tables(1), fill
-    )
+    return Sample(plan(), system(), environment(), journal(), results(), run(1), tables(1), fill)
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kit.bundle import strict_json
 from kit.errors import BundleError
 

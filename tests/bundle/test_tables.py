@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kit.bundle import tables
 from kit.errors import BundleError
 from kit.trace import BUFFERS, TABLES, Column, TableContract

@@ -1,6 +1,7 @@
 """A wrong override is one line that names the nearest right one, and exit 2."""
 
 import pytest
+
 from kit.cli import main
 
 

@@ -1,4 +1,5 @@
 import pytest
+
 from kit.bundle.documents import parse_document
 from kit.cli.run import compose
 from kit.plan import RunPlan
@@ -31,7 +32,9 @@ def test_a_frozen_plan_is_measured_without_hydra(unmeasured, gemm_kit, tmp_path)
     done = unmeasured(
         "run", "--plan", "plan.json", "--output", "a", "--name", "b", hidden=(*HYDRA, "jax")
     )
-    assert (done.returncode, done.stdout, done.stderr) == (1, "bundle: a/b\n", "progress 1\n")
+    assert (done.returncode, done.stdout) == (1, "bundle: a/b\n")
+    line = "gemm-kit: measured, but not compliant (gemm-kit check a/b says why)"
+    assert done.stderr == f"progress 1\n{line}\n"
     assert (tmp_path / "a/b/plan.json").read_bytes() == (tmp_path / "plan.json").read_bytes()
 
 
@@ -47,9 +50,9 @@ def test_without_hydra_the_line_says_how_to_get_it(command, unmeasured):
     ("seed", "code", "line"),
     [
         (0, 0, ""),
-        (1, 1, ""),
+        (1, 1, "gemm-kit: measured, but not compliant (gemm-kit check submissions/seed-1 says"),
         (6, 6, "gemm-kit: error: nothing was measured (free the GPU)\n"),
-        (4, 4, r"gemm-kit: internal error: RuntimeError: a bug\x1b[31m\nin two lines"),
+        (4, 4, r"gemm-kit: internal error: RuntimeError: a bug\x1b[31m\x0ain two lines"),
         (130, 130, "gemm-kit: interrupted\n"),
     ],
 )
@@ -84,7 +87,12 @@ def test_options_from_a_folder_of_ones_own(unmeasured, tmp_path):
     assert done.returncode == 0
     (case,) = plan_of(tmp_path / "submissions/seed-0").cases
     assert case.id == "odd-fp32-tn"
-    assert (case.workload.m, case.workload.n, case.workload.k, case.workload.batch) == (24, 40, 56, 3)
+    assert (case.workload.m, case.workload.n, case.workload.k, case.workload.batch) == (
+        24,
+        40,
+        56,
+        3,
+    )
     assert case == compose(["workload=odd", "seed=0"], tmp_path / "mine").plan.cases[0]
 
 

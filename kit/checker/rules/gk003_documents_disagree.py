@@ -34,7 +34,9 @@ from kit.ruleset import Ruleset
 def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
     """Compare each document with the others."""
     planned = [case.id for case in bundle.plan.cases]
-    yield from _same_names(layout.CASES, bundle.cases, planned, "case folder", "planned cases")
+    yield from _same_names(
+        layout.CASES, list(bundle.cases), planned, "case folder", "planned cases"
+    )
     yield from _system(bundle)
     devices = [device.id for device in bundle.environment.devices]
     yield from _same_names(layout.ENVIRONMENT, devices, set(devices), "device", "devices once each")
@@ -87,7 +89,9 @@ def _programs(folder: str, case: CaseEvidence) -> Iterator[Finding]:
     for name, text in case.hlo.items():
         required = layout.hlo_name(text)
         if name != required:
-            yield Finding(layout.hlo_file(folder, name), name, f"the name {required}, by its content")
+            yield Finding(
+                layout.hlo_file(folder, name), name, f"the name {required}, by its content"
+            )
 
 
 def _run(folder: str, case: CaseEvidence, run: RunEvidence, bundle: Bundle) -> Iterator[Finding]:

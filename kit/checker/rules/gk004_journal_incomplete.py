@@ -21,7 +21,7 @@ Passes: attempts 1, 2 and 3, the second `timed_out`.
 Fails: attempts 1 and 3.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from kit.bundle.layout import JOURNAL, case_file
@@ -81,9 +81,7 @@ def _name(attempt: _Attempt) -> str:
     return f"{case}, {device}, run {number}"
 
 
-def _outcomes(
-    bundle: Bundle, attempts: dict[_Attempt, list[JournalEntry]]
-) -> Iterator[Finding]:
+def _outcomes(bundle: Bundle, attempts: dict[_Attempt, list[JournalEntry]]) -> Iterator[Finding]:
     known = set()
     for folder, case in bundle.cases.items():
         for outcome in case.record.runs:
@@ -99,7 +97,7 @@ def _outcomes(
         yield Finding(f"{JOURNAL}: {_name(attempt)}", "an attempt", "an outcome in case.json")
 
 
-def _events(entries: list[tuple[str, str | None]]) -> str:
+def _events(entries: Sequence[tuple[str, str | None]]) -> str:
     shown = (event if status is None else f"{event} {status}" for event, status in entries)
     return ", ".join(shown) or "no entry"
 

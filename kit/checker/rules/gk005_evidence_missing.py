@@ -3,7 +3,8 @@
 ## What it checks
 Every measured run has its windows, buffers and outputs. Every telemetry column stands once in
 `telemetry.metrics`: with the status `ok` it is in its table, with any other it is not and a reason
-is given. Every telemetry table has one `telemetry.health` entry that counts its rows.
+is given. Every telemetry table has one `telemetry.health` entry, whose bursts without the failed
+and the lost ones are its rows.
 
 ## Why it matters
 What was not measured must be visible as such. A column that is simply gone could have been taken
@@ -71,9 +72,13 @@ def _health(run: RunEvidence) -> Iterator[Finding]:
     place = f"{run.path}/run.json: telemetry.health"
     for contract in TELEMETRY_TABLES:
         rows = len(run.tables[contract.file]) if contract.file in run.tables else 0
-        bursts = [entry.bursts for entry in health if entry.table == contract.file]
-        if rows and len(bursts) != 1:
-            yield Finding(place, f"{len(bursts)} entries for {contract.file}", "one")
-        elif bursts and sum(bursts) != rows:
-            found = f"{sum(bursts)} bursts for {contract.file}"
+        kept = [
+            entry.bursts - entry.failed - entry.lost
+            for entry in health
+            if entry.table == contract.file
+        ]
+        if len(kept) != 1 and (rows or kept):
+            yield Finding(place, f"{len(kept)} entries for {contract.file}", "one")
+        elif kept and kept[0] != rows:
+            found = f"{kept[0]} bursts kept for {contract.file}"
             yield Finding(place, found, f"{rows}, the rows of the table")

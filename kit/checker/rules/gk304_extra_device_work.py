@@ -1,0 +1,56 @@
+"""The compiled program does more, or less, than its GEMMs.
+
+## What it checks
+The optimised HLO of the launched program holds exactly the products that the run counts for each
+call, and no other work: no copy, conversion, transposition, padding or reduction, inside a fusion
+either. XLA writes every output in place over a donated buffer.
+
+## Why it matters
+Extra kernels are timed as if they were the GEMM. A product that XLA merged or removed is counted
+but never ran. An output that is not written in place is allocated anew at every launch.
+
+## How to fix
+Choose the layout that the hardware multiplies without transposes (`nt` for fp8 and int8), and sizes
+that need no padding.
+
+## Clause
+M04: no additional device work between launches.
+
+## Example
+Passes: two `__cublas$lt$matmul` calls for two GEMMs a call.
+Fails: a `transpose` fusion in front of a cuBLASLt call.
+"""
+
+from collections.abc import Iterator
+
+from kit.bundle.reader import Bundle
+from kit.checker.programs import program
+from kit.checker.rule import Finding, methodology_severity, rule
+from kit.checker.runs import MeasuredRun, judge_runs
+from kit.rotation import output_bytes
+from kit.ruleset import Ruleset
+
+
+@rule("GK304", "extra-device-work", clauses=("M04",), since="2026.1")
+def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
+    """Take a census of each run's program."""
+
+    def judge(run: MeasuredRun) -> Iterator[Finding]:
+        executable = run.document.executable
+        gemms = executable.gemms_per_call
+        in_place = gemms * output_bytes(run.case.workload, run.number_format)
+        if executable.alias_bytes != in_place:
+            required = f"{in_place}, every output of a call in place"
+            yield Finding(run.at("executable.alias_bytes"), str(executable.alias_bytes), required)
+        found = program(run)
+        if found.census.gemm_count != gemms:
+            required = f"{gemms}, as executable.gemms_per_call"
+            yield Finding(f"{found.place}: products", str(found.census.gemm_count), required)
+        if found.census.extra:
+            work = ", ".join(
+                f"{count} {name}" for name, count in sorted(found.census.extra.items())
+            )
+            severity = methodology_severity(bundle)
+            yield Finding(f"{found.place}: other work", work, "none beside the GEMMs", severity)
+
+    yield from judge_runs(bundle, judge)

@@ -1,0 +1,91 @@
+"""An independent timing of the same launches gives another time.
+
+## What it checks
+The control by DLPack events, on a stream of its own, covers exactly the profiling launches and
+lasts as long as their windows. The host's slope over N and 2N launches gives their mean period;
+below the edition's duration it is not judged. The windows of both loops fill the time between the
+two moments when the device was drained, as the host's clock saw them.
+
+## Why it matters
+The windows are the submitter's figure. Three clocks that agree cannot all be wrong in the same way.
+
+## How to fix
+Look for an event on the wrong stream, or for a host that was suspended.
+
+## Clause
+M11: durations come from CUDA events or a profiler, and hold against a second method.
+
+## Example
+Passes: 12.763 s by windows, 12.764 s by DLPack events.
+Fails: windows that are 2 % shorter than the control.
+"""
+
+from collections.abc import Iterator
+
+from kit.bundle.reader import Bundle
+from kit.checker.rule import Finding, Unproven, rule
+from kit.checker.runs import MeasuredRun, judge_runs
+from kit.evidence import Control
+from kit.ruleset import Ruleset
+from kit.timeline import anchored_span_ns, device_span_ns
+from kit.trace import WINDOWS
+
+
+@rule("GK309", "controls-disagree", clauses=("M11",), since="2026.1")
+def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
+    """Compare the windows with both controls and with the anchors."""
+    is_gpu = bundle.plan.backend.platform == "cuda"
+
+    def judge(run: MeasuredRun) -> Iterator[Finding]:
+        yield from _anchors(run, rules)
+        controls = {control.name: control for control in run.document.timing.controls}
+        needed = []
+        if is_gpu:
+            events = run.document.timing.method == "cuda_events"
+            needed = ["dlpack_events", "host_slope"] if events else ["host_slope"]
+        if "dlpack_events" in controls:
+            yield from _dlpack(run, controls["dlpack_events"], rules)
+        if "host_slope" in controls:
+            yield from _slope(run, controls["host_slope"], rules)
+        missing = [name for name in needed if name not in controls]
+        if missing:
+            raise Unproven(f"control {' and '.join(missing)} is missing")
+
+    yield from judge_runs(bundle, judge)
+
+
+def _anchors(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
+    span_ns = device_span_ns(run.table(WINDOWS.file))
+    anchored_ns, width_ns = anchored_span_ns(run.document.timing)
+    allowed_ns = rules.anchor_skew * span_ns + width_ns
+    if abs(anchored_ns - span_ns) > allowed_ns:
+        found = f"{anchored_ns} ns between the drained moments"
+        required = f"{span_ns} ns of windows within {allowed_ns:.0f} ns"
+        yield Finding(run.at("timing.end"), found, required)
+
+
+def _dlpack(run: MeasuredRun, control: Control, rules: Ruleset) -> Iterator[Finding]:
+    profiling = run.profiling_windows()
+    launches = sum(profiling["launches"].tolist())
+    place = run.at("timing.controls.dlpack_events")
+    if control.launches != launches:
+        yield Finding(place, f"{control.launches} launches", f"{launches}, all of profiling")
+    total_ns = device_span_ns(profiling)
+    if abs(control.duration_ns - total_ns) > rules.control_dlpack_difference * total_ns:
+        required = f"{total_ns} ns within {rules.control_dlpack_difference:.1%}"
+        yield Finding(place, f"{control.duration_ns} ns", required)
+
+
+def _slope(run: MeasuredRun, control: Control, rules: Ruleset) -> Iterator[Finding]:
+    if control.duration_ns < rules.control_minimum_s * 1e9:
+        return
+    profiling = run.profiling_windows()
+    mean_ns = device_span_ns(profiling) / sum(profiling["launches"].tolist())
+    place = run.at("timing.controls.host_slope")
+    if control.launches < 1:
+        yield Finding(place, f"{control.launches} launches", "at least 1")
+        return
+    found_ns = control.duration_ns / control.launches
+    if abs(found_ns - mean_ns) > rules.control_host_difference * mean_ns:
+        required = f"{mean_ns:.0f} ns within {rules.control_host_difference:.0%}"
+        yield Finding(place, f"{found_ns:.0f} ns per launch", required)

@@ -1,0 +1,66 @@
+"""Telemetry does not cover the profiling windows.
+
+## What it checks
+Clocks and power were sampled throughout profiling: from its begin to its end no stretch without a
+sample is longer than the edition's number of sampling periods, and enough clock samples lie inside.
+Graphics clock, memory clock, event reasons, power and GPU temperature are all there.
+
+## Why it matters
+Averages over half of the windows can be those of the better half.
+
+## How to fix
+Keep the sampler's process from starving: leave it a core of its own.
+
+## Clause
+M12 (GPC frequency), M14 (frequency, power and temperature during execution).
+
+## Example
+Passes: 638 clock samples, 20 ms apart, over 12.8 s.
+Fails: a second without samples in the middle.
+"""
+
+from collections.abc import Iterator
+
+from kit.bundle.reader import Bundle
+from kit.checker.rule import Finding, Unproven, rule
+from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
+from kit.ruleset import Ruleset
+from kit.timeline import largest_gap_ns, within
+from kit.trace import CLOCKS, POWER
+
+_REQUIRED = (
+    (CLOCKS.file, ("graphics_mhz",)),
+    (CLOCKS.file, ("memory_mhz",)),
+    (CLOCKS.file, ("event_reasons",)),
+    (POWER.file, ("power_average_mw", "power_instant_mw")),
+    (POWER.file, ("gpu_c",)),
+)
+
+
+@rule("GK401", "telemetry-gaps", clauses=("M12", "M14"), since="2026.1")
+def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
+    """Look for gaps in the samples of every profiling interval."""
+    only_on_gpu(bundle, "GPC clock, power and temperature of a GPU")
+
+    def judge(run: MeasuredRun) -> Iterator[Finding]:
+        start_ns, end_ns = run.profiling_interval()
+        periods = {health.table: health.period_ns for health in run.document.telemetry.health}
+        for file in (CLOCKS.file, POWER.file):
+            table = run.table(file)
+            if file not in periods:
+                raise Unproven(f"the sampling period of {file} is missing")
+            gap_ns, at_ns = largest_gap_ns(table, start_ns, end_ns)
+            longest_ns = rules.largest_gap_periods * periods[file]
+            if gap_ns > longest_ns:
+                place = run.at(f"column t_ns from {at_ns}", file)
+                required = f"at most {longest_ns} ns, {rules.largest_gap_periods} periods"
+                yield Finding(place, f"{gap_ns} ns without a sample", required)
+        samples = len(within(run.table(CLOCKS.file), start_ns, end_ns))
+        if samples < rules.minimum_clock_samples:
+            place = run.at("rows inside profiling", CLOCKS.file)
+            yield Finding(place, str(samples), f"at least {rules.minimum_clock_samples}")
+        for file, columns in _REQUIRED:
+            if not any(column in run.table(file) for column in columns):
+                raise Unproven(f"{file} lacks {' and '.join(columns)}")
+
+    yield from judge_runs(bundle, judge)

@@ -1,0 +1,117 @@
+"""Telemetry shows what no device can do.
+
+## What it checks
+Clocks stay below the device's maximum, temperatures between 1 and 125 °C. Counters of energy, time
+and events never fall. Bursts of one table follow each other. Under a load of more than two seconds
+the average power does not stand still.
+
+## Why it matters
+A sentinel read as a number, a constant in place of a reading or a pasted series looks like
+telemetry until it is asked for what is physically possible.
+
+## How to fix
+Measure again. If the device itself reports such values, its driver is at fault: say so in
+`sw_notes`.
+
+## Clause
+M12 and M14: clock, power and temperature are monitored, not assumed.
+
+## Example
+Passes: an energy counter that grows by 69 J every 100 ms.
+Fails: a graphics clock of 3000 MHz on a device whose maximum is 1980 MHz.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kit.bundle.reader import Bundle
+from kit.checker.rule import Finding, NotApplicable, Unproven, rule
+from kit.checker.runs import MeasuredRun, judge_runs
+from kit.ruleset import Ruleset
+from kit.timeline import window_edges, within
+from kit.trace import CLOCKS, ENERGY, HOST, POWER, TELEMETRY_TABLES, WINDOWS, Table
+
+_TEMPERATURES = ((POWER.file, "gpu_c"), (POWER.file, "memory_c"), (HOST.file, "cpu_c"))
+_TEMPERATURE_C = (1, 125)
+_COUNTERS = (
+    *((POWER.file, column.name) for column in POWER.columns if column.name.endswith("_ns")
+      and column.name not in ("t_ns", "burst_ns")),
+    (ENERGY.file, "energy_mj"),
+    (HOST.file, "package_energy_uj"),
+    (HOST.file, "busy_ms"),
+    (HOST.file, "steal_ms"),
+)  # fmt: skip
+_LOAD_ROWS, _LOAD_NS = 20, 2_000_000_000
+
+
+@rule("GK409", "telemetry-implausible", clauses=("M12", "M14"), since="2026.1")
+def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
+    """Look for impossible values in every telemetry table."""
+    is_gpu = bundle.plan.backend.platform == "cuda"
+    if bundle.plan.telemetry.source == "none" and not is_gpu:
+        raise NotApplicable("nothing was sampled")
+
+    def judge(run: MeasuredRun) -> Iterator[Finding]:
+        tables = run.evidence.tables
+        if not any(contract.file in tables for contract in TELEMETRY_TABLES):
+            raise Unproven("there is no telemetry table")
+        yield from _clocks(run, rules)
+        low, high = _TEMPERATURE_C
+        for file, column in _TEMPERATURES:
+            values = _column(tables, file, column)
+            if len(values) and (values.min() < low or values.max() > high):
+                place = run.at(f"column {column}", file)
+                yield Finding(place, f"{values.min()} to {values.max()}", f"{low} to {high}")
+        for file, column in _COUNTERS:
+            for row in np.flatnonzero(np.diff(_column(tables, file, column)) < 0)[:1]:
+                place = run.at(f"row {row + 2}: {column}", file)
+                yield Finding(place, "less than the row before", "a counter that never falls")
+        yield from _bursts(run, rules)
+        yield from _still(run)
+
+    yield from judge_runs(bundle, judge)
+
+
+def _column(tables: dict[str, Table], file: str, column: str) -> np.ndarray:
+    table = tables.get(file)
+    return table[column] if table is not None and column in table else np.empty(0, np.int64)
+
+
+def _clocks(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
+    if run.device is None:
+        return
+    graphics, memory = run.device.maximum_graphics_mhz, run.device.maximum_memory_mhz
+    limits = (("graphics_mhz", graphics), ("sm_mhz", graphics), ("memory_mhz", memory))
+    for column, limit in limits:
+        values = _column(run.evidence.tables, CLOCKS.file, column)
+        if limit is not None and len(values) and values.max() > limit + rules.clock_step_mhz:
+            place = run.at(f"column {column}", CLOCKS.file)
+            yield Finding(
+                place, f"{values.max()} MHz", f"at most {limit} MHz, the device's maximum"
+            )
+
+
+def _bursts(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
+    periods = {health.table: health.period_ns for health in run.document.telemetry.health}
+    for contract in TELEMETRY_TABLES:
+        start_ns = _column(run.evidence.tables, contract.file, "t_ns")
+        end_ns = start_ns + _column(run.evidence.tables, contract.file, "burst_ns")
+        allowed_ns = rules.burst_overlap * periods.get(contract.file, 0)
+        for row in np.flatnonzero(end_ns[:-1] > start_ns[1:] + allowed_ns)[:1]:
+            place = run.at(f"row {row + 1}: burst_ns", contract.file)
+            yield Finding(place, f"ends at {end_ns[row]} ns", f"before {start_ns[row + 1]} ns")
+
+
+def _still(run: MeasuredRun) -> Iterator[Finding]:
+    power, windows = run.evidence.tables.get(POWER.file), run.evidence.tables.get(WINDOWS.file)
+    if power is None or windows is None or "power_average_mw" not in power:
+        return
+    edges = window_edges(run.document.timing, windows)
+    load = within(power, int(edges[0]), int(edges[-1]))
+    if len(load) <= _LOAD_ROWS or load["t_ns"][-1] - load["t_ns"][0] <= _LOAD_NS:
+        return
+    if len(np.unique(load["power_average_mw"])) == 1:
+        place = run.at("column power_average_mw under load", POWER.file)
+        found = f"{load['power_average_mw'][0]} mW in all {len(load)} rows"
+        yield Finding(place, found, "a reading that moves")

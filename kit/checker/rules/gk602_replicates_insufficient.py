@@ -1,0 +1,68 @@
+"""There are too few replicates, or they differ too much.
+
+## What it checks
+In the closed division every case has the edition's minimum of measured runs on each device. In both
+divisions the range of a case's mean periods over their median is within the edition's limit; beyond
+it the open division warns.
+
+## Why it matters
+Fresh processes choose other kernels, other addresses and meet other temperatures. One run says
+nothing about the next.
+
+## How to fix
+Raise `replicates`; pin the autotuning result; let the GPU cool down and stop what disturbs it.
+
+## Clause
+M26: results are reproducible.
+
+## Example
+Passes: three runs within 0.3 %.
+Fails: two runs in the closed division, or three within 4 %.
+"""
+
+from collections.abc import Iterator
+
+from kit.bundle.layout import case_file
+from kit.bundle.reader import Bundle
+from kit.checker.recomputed import recompute
+from kit.checker.rule import Finding, NotApplicable, Unproven, methodology_severity, rule
+from kit.ruleset import Ruleset
+
+
+@rule("GK602", "replicates-insufficient", clauses=("M26",), since="2026.1")
+def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
+    """Count the runs of each case and device, then judge each case's range."""
+    closed = bundle.plan.submission.division == "closed"
+    runs = [len(case.runs) for case in bundle.cases.values()]
+    if not closed and max(runs, default=0) < 2:
+        raise NotApplicable("no case has two runs, and the open division does not ask for them")
+    if closed:
+        yield from _counts(bundle, rules)
+    unproven: list[str] = []
+    for case in recompute(bundle):
+        unproven.extend(case.unproven)
+        found = case.metrics.replicate_range
+        if found is not None and not found <= rules.replicate_range:
+            periods = [run.mean_period_ns for run in case.metrics.runs]
+            shown = f"{min(periods):.6g} to {max(periods):.6g} ns, a range of {found:.2%}"
+            required = f"at most {rules.replicate_range:.1%}"
+            severity = methodology_severity(bundle)
+            yield Finding(case_file(case.case.id), shown, required, severity)
+    if unproven:
+        raise Unproven(unproven[0])
+
+
+def _counts(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
+    required = f"at least {rules.minimum_replicates} on each device"
+    for planned in bundle.plan.cases:
+        case = bundle.cases.get(planned.id)
+        attempts = () if case is None else case.record.runs
+        devices = sorted({run.device for run in attempts})
+        for device in devices:
+            runs = () if case is None else case.runs
+            count = sum(run.document.device == device for run in runs)
+            if count < rules.minimum_replicates:
+                found = f"{count} measured runs on {device}"
+                yield Finding(case_file(planned.id), found, required)
+        if not devices:
+            yield Finding(case_file(planned.id), "no run", required)

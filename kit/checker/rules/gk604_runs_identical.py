@@ -1,0 +1,68 @@
+"""Two runs hold the same measured series.
+
+## What it checks
+No two measured runs of the bundle share, value for value, the durations of their windows, or a
+power or clock series of more than 20 readings that moves.
+
+## Why it matters
+Nanoseconds and milliwatts of two real runs never agree throughout. Equal series mean that one run
+was copied to pass for a replicate.
+
+## How to fix
+Measure each replicate; the kit does so by itself.
+
+## Clause
+M26: replicates show how reproducible a result is only if they are measurements.
+
+## Example
+Passes: two runs whose windows differ in the last digits.
+Fails: run 3 with the windows of run 1.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kit.bundle.reader import Bundle, RunEvidence
+from kit.checker.rule import Finding, rule
+from kit.ruleset import Ruleset
+from kit.trace import CLOCKS, POWER, WINDOWS
+
+# A few windows may agree by chance; a clock that stands still, or two levels of it, says nothing.
+_FEWEST_WINDOWS = 3
+_FEWEST_READINGS = 21
+_FEWEST_VALUES = 5
+_TELEMETRY = (
+    (CLOCKS.file, "graphics_mhz"),
+    (CLOCKS.file, "sm_mhz"),
+    (POWER.file, "power_instant_mw"),
+    (POWER.file, "power_average_mw"),
+)
+
+
+@rule("GK604", "runs-identical", clauses=("M26",), since="2026.1")
+def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
+    """Look every series up among those of the runs before."""
+    seen: dict[tuple[str, str, bytes], str] = {}
+    for case in bundle.cases.values():
+        for run in case.runs:
+            for file, column, content in _series(run):
+                first = seen.setdefault((file, column, content), run.path)
+                if first != run.path:
+                    found = f"{column} is that of {first}"
+                    yield Finding(f"{run.path}/{file}", found, "a series of its own")
+
+
+def _series(run: RunEvidence) -> Iterator[tuple[str, str, bytes]]:
+    windows = run.tables.get(WINDOWS.file)
+    if windows is not None and len(windows) >= _FEWEST_WINDOWS:
+        yield WINDOWS.file, "duration_ns", windows["duration_ns"].tobytes()
+    for file, column in _TELEMETRY:
+        table = run.tables.get(file)
+        if table is not None and column in table and _tells(table[column]):
+            yield file, column, table[column].tobytes()
+
+
+def _tells(values: NDArray[np.int64]) -> bool:
+    return len(values) >= _FEWEST_READINGS and len(set(values.tolist())) >= _FEWEST_VALUES

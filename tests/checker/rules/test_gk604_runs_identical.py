@@ -1,0 +1,104 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from bundles import (
+    DECODE,
+    GUIDELINE,
+    PLAIN,
+    changed,
+    findings,
+    honest_cpu,
+    honest_gpu,
+    outcome,
+    with_run,
+    with_table,
+)
+from kit.trace import Table
+
+CODE = "GK604"
+
+
+def copied(bundle, case, file, columns):
+    """Run 2 with these columns of run 1, each cut or filled to run 2's own length."""
+    source = bundle.cases[case].runs[0].tables[file]
+
+    def take(table):
+        new = {name: np.resize(source[name], len(table)) for name in columns}
+        return Table(table.columns | new)
+
+    return with_table(bundle, case, 2, file, take)
+
+
+def repeated(bundle, file, column, values):
+    """The column made of `values`, over and over, in 400 rows of every run of the guideline case."""
+
+    def edit(table):
+        columns = table.columns | {column: np.resize(values, len(table)).astype(np.int64)}
+        return Table({name: series[:400] for name, series in columns.items()})
+
+    for number in (1, 2, 3):
+        bundle = with_table(bundle, GUIDELINE, number, file, edit)
+    return bundle
+
+
+@pytest.mark.parametrize("bundle", [honest_gpu(), honest_gpu("closed"), honest_cpu()])
+def test_honest(bundle):
+    assert outcome(CODE, bundle) == "pass"
+
+
+def test_windows_of_another_run():
+    broken = copied(honest_cpu(), PLAIN, "windows.csv", ["duration_ns"])
+    assert changed(broken)[CODE] == "fail"
+    (finding,) = findings(CODE, broken)
+    assert finding.place == f"data/cases/{PLAIN}/runs/cpu-02/windows.csv"
+    assert finding.found == f"duration_ns is that of data/cases/{PLAIN}/runs/cpu-01"
+
+
+def test_one_nanosecond_makes_another_run():
+    def shift(table):
+        return Table(
+            table.columns | {"duration_ns": table["duration_ns"] + (np.arange(len(table)) == 7)}
+        )
+
+    broken = copied(honest_cpu(), PLAIN, "windows.csv", ["duration_ns"])
+    assert outcome(CODE, with_table(broken, PLAIN, 2, "windows.csv", shift)) == "pass"
+
+
+def test_telemetry_of_a_run_of_another_case():
+    bundle = honest_gpu()
+    source = bundle.cases[GUIDELINE].runs[0].tables["power.csv"]
+
+    def take(run):
+        return replace(run, tables=run.tables | {"power.csv": source})
+
+    broken = with_run(bundle, DECODE, 3, take, derive=False)
+    found = {finding.found for finding in findings(CODE, broken)}
+    assert found == {
+        f"{column} is that of data/cases/{GUIDELINE}/runs/gpu-3f0a51c2d9e8-01"
+        for column in ("power_instant_mw", "power_average_mw")
+    }
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict"),
+    [([1500], "pass"), ([345, 1500], "pass"), ([345, 1500, 1485, 1515, 1470], "fail")],
+)
+def test_clocks_that_hardly_move_tell_nothing(values, verdict):
+    assert outcome(CODE, repeated(honest_gpu(), "clocks.csv", "graphics_mhz", values)) == verdict
+
+
+@pytest.mark.parametrize(("rows", "verdict"), [(20, "pass"), (21, "fail")])
+def test_short_series_tell_nothing(rows, verdict):
+    bundle = honest_gpu()
+    recorded = bundle.cases[GUIDELINE].runs[0].tables["power.csv"]
+    place = np.arange(len(recorded))
+    series = recorded.rows((place >= 200) & (place < 200 + rows))
+    assert len(set(series["power_instant_mw"].tolist())) >= 5
+
+    def take(run):
+        return replace(run, tables=run.tables | {"power.csv": series})
+
+    for number in (1, 2):
+        bundle = with_run(bundle, GUIDELINE, number, take, derive=False)
+    assert outcome(CODE, bundle) == verdict

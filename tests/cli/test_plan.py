@@ -1,0 +1,69 @@
+import json
+
+import pytest
+
+from kit.bundle.schema import validate
+from kit.cli import main
+
+
+def test_table_of_the_demonstration(capsys):
+    assert main(["plan", "suite=quick", "--device", "A10"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split("  ")[0] == "case"
+    # 6 MiB of cache twice over 0.5 MiB of inputs: 24 sets of 0.75 MiB.
+    row = "square_256-fp32-nn    24     512 KiB     256 KiB    18 MiB     20+50"
+    assert lines[1].startswith(row)
+    assert lines[-1] == "Runs: 4 x 2 replicates, at least 11 s and the compilations."
+
+
+def test_speed_of_light_of_a_product(capsys):
+    overrides = ["workload=square_8192", "number_format=bf16", "backend=cuda"]
+    assert main(["plan", *overrides, "--device", "h200 sxm", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    (case,) = document["cases"]
+    # 2 * 8192^3 operations at 132 SMs x 4096 operations a clock x 1830 MHz.
+    assert case["sol_ns"] == pytest.approx(2 * 8192**3 / (132 * 4096 * 1.83), rel=1e-9)
+    assert document["graphics_mhz"] == 1830
+    assert case["fits"] is True
+
+
+def test_json_follows_its_schema(capsys):
+    for arguments in (["suite=square"], ["backend=cuda"], ["--device", "H200 SXM"]):
+        assert main(["plan", "--json", *arguments]) == 0
+        validate("estimate", json.loads(capsys.readouterr().out), "estimate")
+
+
+def test_a_gpu_without_a_name_leaves_the_sets_open(capsys):
+    assert main(["plan", "backend=cuda", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["cases"][0]["sets"] is None
+    assert document["cases"][0]["sol_ns"] is None
+
+
+def test_what_does_not_fit_is_said(capsys):
+    sizes = [f"workload.{name}=262144" for name in "mnk"]
+    assert main(["plan", "workload=custom", *sizes, "--device", "H200 SXM"]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "custom_262144x262144x262144-fp32-nn does not fit: 1.5 TiB for 2 sets."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["--device", "H200"], "device 'H200' is unknown (did you mean H200 NVL or H200 SXM?)"),
+        (["--device", "B20"], "device 'B20' is unknown (did you mean B200 (HGX)?)"),
+        (["--config-dir", "nowhere"], "--config-dir nowhere is no folder"),
+        (["--out", "/nowhere/plan.json"], "cannot write /nowhere/plan.json: No such file"),
+        (["-m", "seed=1"], "No such option '-m'"),
+    ],
+)
+def test_wrong_use(arguments, line, capsys):
+    assert main(["plan", *arguments]) == 2
+    printed = capsys.readouterr()
+    assert printed.err.startswith(f"gemm-kit: error: {line}")
+    assert (printed.out, printed.err.count("\n")) == ("", 1)
+
+
+def test_help(capsys):
+    assert main(["plan", "--help"]) == 0
+    assert "Usage: gemm-kit plan [OPTIONS] [OVERRIDES]..." in capsys.readouterr().out

@@ -1,0 +1,40 @@
+"""Fixtures that several test folders share."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from nvml_stub.stub import NvmlStub, build
+
+
+@pytest.fixture(scope="session")
+def nvml_library(tmp_path_factory) -> Callable[..., Path]:
+    """Folder of the compiled stub without the functions named; each is built once."""
+    built: dict[tuple[str, ...], Path] = {}
+
+    def library(*without: str) -> Path:
+        if without not in built:
+            built[without] = build(tmp_path_factory.mktemp("nvml") / "lib", without)
+        return built[without]
+
+    return library
+
+
+@pytest.fixture
+def nvml_machine(tmp_path, monkeypatch, nvml_library) -> Callable[..., NvmlStub]:
+    """A machine with NVML and no GPU yet, as the children of this test see it."""
+
+    def machine(*without: str) -> NvmlStub:
+        stub = NvmlStub(nvml_library(*without), tmp_path)
+        for name, value in stub.environment.items():
+            monkeypatch.setenv(name, value)
+        return stub
+
+    return machine
+
+
+@pytest.fixture(scope="session")
+def h200_traces() -> Path:
+    """Folder of telemetry recorded on one NVIDIA H200."""
+    return Path(__file__).with_name("data") / "h200"

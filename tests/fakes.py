@@ -1,0 +1,140 @@
+"""Hardware that we lack: a device that takes a fixed time per GEMM, and telemetry that is given."""
+
+import time
+from contextlib import nullcontext
+
+import numpy as np
+
+from kit.evidence import Anchor, Executable
+from kit.trace import BINS, OUTPUTS, Table
+
+
+class FakeBackend:
+    """A device whose calls cost the host `enqueue_s` and the device `gemm_s` for each GEMM."""
+
+    transfer_guard = "disallow"
+
+    def __init__(self, gemm_s=0.001, enqueue_s=0.0):
+        self.gemm_s = gemm_s
+        self.enqueue_s = enqueue_s
+        self.per_call = 1
+        self.sets = 0
+        self.busy_until = time.monotonic()
+        self.events = []
+
+    def guard(self):
+        return nullcontext()
+
+    def libraries(self):
+        return {}
+
+    def settings(self):
+        return {}
+
+    def compile(self, mode, sets):
+        from kit.rotation import gemms_per_call
+
+        self.per_call = gemms_per_call(mode, sets)
+        self.events.append(("compile", mode, sets))
+        return Executable("", {}, self.per_call, 0, 0), "HloModule fake\n"
+
+    def allocate(self, sets, fill, seed):
+        self.events.append(("allocate", sets, fill, seed))
+        self.sets = sets
+
+    def release(self):
+        self.events.append(("release",))
+
+    def enqueue(self, calls):
+        time.sleep(self.enqueue_s * calls)
+        begin = max(self.busy_until, time.monotonic())
+        self.busy_until = begin + calls * self.per_call * self.gemm_s
+        # JAX lets at most 32 executions run ahead of the device.
+        self.wait_for(self.busy_until - 32 * self.per_call * self.gemm_s)
+        return self.busy_until
+
+    def drain(self):
+        self.wait_for(self.busy_until)
+
+    def wait_for(self, output):
+        time.sleep(max(0.0, output - time.monotonic()))
+
+    def addresses(self):
+        return {
+            name: [1000 + 100 * (3 * number + "abd".index(name)) for number in range(self.sets)]
+            for name in "abd"
+        }
+
+    def buffer_contents(self):
+        rows = 2 * self.sets
+        return {name: np.zeros(rows, np.int64) for name in ("zeros", "checksum")} | {
+            f"bin_{index}": np.ones(rows, np.int64) for index in range(BINS)
+        }
+
+    def sample_outputs(self, seed):
+        self.events.append(("sample", seed))
+        return Table({column.name: np.zeros(1, np.int64) for column in OUTPUTS.columns})
+
+    def allocator_counters(self):
+        return None
+
+    def compilations(self):
+        return 0
+
+
+class FakeTimer:
+    """Waits nowhere and takes each window for what the fake device says."""
+
+    method = "host_clock"
+
+    def __init__(self, backend, clock):
+        self.backend = backend
+        self.clock = clock
+        self.edges = []
+        self.drains = 0
+
+    def start(self):
+        self.backend.drain()
+        self.edges = [time.monotonic()]
+        return Anchor(self.clock(), self.clock())
+
+    def boundary(self, last_output):
+        self.edges.append(last_output)
+
+    def open_control(self, last_output):
+        pass
+
+    def close_control(self, last_output, launches):
+        pass
+
+    def finish(self, last_output):
+        self.backend.wait_for(last_output)
+        return Anchor(self.clock(), self.clock())
+
+    def durations_ns(self):
+        return [round((b - a) * 1e9) for a, b in zip(self.edges, self.edges[1:], strict=False)]
+
+    def controls(self):
+        return ()
+
+
+class FakeTelemetry:
+    """Answers `read` from functions of the time now."""
+
+    def __init__(self, clock, power_mw=None, graphics_mhz=None):
+        self.clock = clock
+        self.power_mw = power_mw
+        self.graphics_mhz = graphics_mhz
+
+    def read(self, file):
+        now = self.clock()
+        t = np.arange(max(0, now - 4_000_000_000), now, 20_000_000, dtype=np.int64)
+        series = {"power.csv": self.power_mw, "clocks.csv": self.graphics_mhz}[file]
+        columns = {"t_ns": t, "burst_ns": np.ones_like(t)}
+        if series is not None:
+            values = np.array([series(int(at)) for at in t], np.int64)
+            if file == "power.csv":
+                columns |= {"power_average_mw": values, "power_instant_mw": values}
+            else:
+                columns |= {"graphics_mhz": values}
+        return Table(columns)

@@ -1,0 +1,79 @@
+"""Optimised HLO as XLA prints it, for any case: cuBLASLt calls on a GPU, plain dots on a CPU."""
+
+from kit.number_format import number_format
+
+_TYPES = {
+    "float64": "f64", "float32": "f32", "bfloat16": "bf16", "float16": "f16",
+    "float8_e4m3fn": "f8e4m3fn", "int8": "s8", "int32": "s32",
+}  # fmt: skip
+
+
+def library_gemms(case, gemms, *, precision="DEFAULT", algorithm="ALG_UNSET"):
+    """`gemms` cuBLASLt products written in place over donated outputs."""
+    d, a, b = _shapes(case)
+    config = (
+        f'{{"gemm_backend_config":{{"alpha_real":1,"beta":0,"precision_config":{{'
+        f'"operand_precision":["{precision}","{precision}"],"algorithm":"{algorithm}"}},'
+        f'"epilogue":"DEFAULT","selected_algorithm":"0"}}}}'
+    )
+    target = "__cublas$lt$matmul$f8" if a.startswith("f8") else "__cublas$lt$matmul"
+    lines = []
+    for i in range(gemms):
+        root = "ROOT " if gemms == 1 else ""
+        lines.append(
+            f"  %cublas.{i} = ({d}, s8[33554432]{{0}}) custom-call(%a.{i}, %b.{i}), "
+            f'custom_call_target="{target}", backend_config={config}'
+        )
+        lines.append(f"  {root}%out.{i} = {d} get-tuple-element(%cublas.{i}), index=0")
+    return _module(case, gemms, lines)
+
+
+def plain_dots(case, gemms):
+    """`gemms` dots written in place over donated outputs."""
+    d, _, _ = _shapes(case)
+    batched = case.workload.batch > 1
+    sides = []
+    for side, letter, inner in (
+        ("lhs", case.workload.layout[0], 1),
+        ("rhs", case.workload.layout[1], 0),
+    ):
+        contracting = batched + (inner if letter == "n" else 1 - inner)
+        if batched:
+            sides.append(f"{side}_batch_dims={{0}}")
+        sides.append(f"{side}_contracting_dims={{{contracting}}}")
+    if number_format(case.number_format).precision:
+        sides.append("operand_precision={highest,highest}")
+    root = "ROOT " if gemms == 1 else ""
+    dims = ", ".join(sides)
+    return _module(
+        case, gemms, [f"  {root}%out.{i} = {d} dot(%a.{i}, %b.{i}), {dims}" for i in range(gemms)]
+    )
+
+
+def _shapes(case):
+    row, work = number_format(case.number_format), case.workload
+
+    def shape(kind, matrix):
+        sizes = ([work.batch] if work.batch > 1 else []) + list(matrix)
+        order = ",".join(str(i) for i in reversed(range(len(sizes))))
+        return f"{_TYPES[kind]}[{','.join(map(str, sizes))}]{{{order}}}"
+
+    return (
+        shape(row.output, work.output_shape),
+        shape(row.operand, work.shape("a")),
+        shape(row.operand, work.shape("b")),
+    )
+
+
+def _module(case, gemms, body):
+    shapes = _shapes(case)
+    alias = ", ".join(f"{{{i if gemms > 1 else ''}}}: ({i}, {{}}, may-alias)" for i in range(gemms))
+    lines = [f"HloModule jit_gemms, is_scheduled=true, input_output_alias={{ {alias} }}", ""]
+    lines.append(f"ENTRY %main.1 (d.0: {shapes[0]}) -> {shapes[0]} {{")
+    for offset, (name, shape) in enumerate(zip("dab", shapes, strict=True)):
+        lines += [f"  %{name}.{i} = {shape} parameter({offset * gemms + i})" for i in range(gemms)]
+    lines += body
+    if gemms > 1:
+        outs = ", ".join(f"%out.{i}" for i in range(gemms))
+        lines.append(f"  ROOT %tuple.1 = ({', '.join([shapes[0]] * gemms)}) tuple({outs})")
+    return "\n".join([*lines, "}", ""])

@@ -1,0 +1,72 @@
+"""A whole session over fakes: order of work, what is recorded."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bundles import honest_cpu
+from fakes import FakeBackend, FakeTelemetry, FakeTimer
+from kit.ruleset import ruleset
+from kit.runner.session import Seeds, Session, buffers_table
+
+
+@pytest.fixture
+def session():
+    bundle = honest_cpu()
+    phases = replace(
+        bundle.plan.phases,
+        idle_s=0.01,
+        warm_up_min_launches=5,
+        warm_up_min_s=0.05,
+        profiling_min_launches=10,
+        profiling_min_s=0.05,
+        cool_down_min_s=0.05,
+        cool_down_max_s=0.2,
+    )
+    plan = replace(bundle.plan, phases=phases)
+    backend = FakeBackend()
+    reports = []
+    made = Session(
+        plan=plan,
+        case=plan.cases[0],
+        seeds=Seeds("0" * 16, "1" * 16),
+        cache_bytes=2**20,
+        rules=ruleset(plan.edition),
+        backend=backend,
+        make_timer=lambda: FakeTimer(backend, time.monotonic_ns),
+        telemetry=FakeTelemetry(time.monotonic_ns),
+        clock=time.monotonic_ns,
+        report=reports.append,
+    )
+    return made, backend, reports
+
+
+def test_work_is_done_in_the_guidelines_order(session):
+    made, backend, reports = session
+    measured = made.run()
+    assert [event[0] for event in backend.events] == ["compile", "allocate", "sample"]
+    assert reports == [
+        "compile", "fill", "idle", "warm-up", "profiling", "cool-down", "evidence",
+    ]  # fmt: skip
+    marks = measured.phases
+    assert marks.idle_start_ns < marks.idle_end_ns <= measured.timing.start.before_ns
+    assert measured.timing.end.after_ns <= marks.cool_down_start_ns < marks.cool_down_end_ns
+    windows = measured.tables["windows.csv"]
+    assert windows["launches"][windows["phase"] == 0].sum() == marks.warm_up_launches
+    assert windows["launches"][windows["phase"] == 1].sum() == marks.profiling_launches
+    assert measured.loops.compilations == 0
+
+
+def test_addresses_are_told_above_the_lowest():
+    before = {"a": [5000, 7000], "b": [4000, 9000], "d": [4500, 6000]}
+    after = before | {"d": [4500, 6500]}
+    contents = {"zeros": np.arange(4), "checksum": np.arange(4)} | {
+        f"bin_{index}": np.arange(4) for index in range(16)
+    }
+    table = buffers_table(before, after, contents)
+    assert list(table["operand"]) == [0, 0, 1, 1, 2, 2]
+    assert list(table["address_before"]) == [1000, 3000, 0, 5000, 500, 2000]
+    assert list(table["address_after"])[-1] == 2500
+    assert list(table["zeros"]) == [0, 1, 2, 3, 0, 0]
