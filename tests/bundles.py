@@ -14,6 +14,13 @@ from honest import rederived
 from honest_cpu import BATCHED, PLAIN
 from honest_gpu import DECODE, GUIDELINE
 from kit.bundle import layout
+from kit.bundle.manifest import (
+    TAGGED,
+    format_bag_info,
+    format_manifest,
+    parse_bag_info,
+    sha256,
+)
 from kit.bundle.writer import BundleWriter
 from kit.checker.catalogue import all_rules
 from kit.checker.judge import run_rule
@@ -23,7 +30,8 @@ from kit.trace import TABLES, Table
 
 __all__ = [
     "BATCHED", "DECODE", "GUIDELINE", "PLAIN", "changed", "codes", "field", "findings",
-    "honest_cpu", "honest_gpu", "outcome", "rederived", "result", "rules", "with_claims",
+    "honest_cpu", "honest_gpu", "outcome", "rederived", "reseal", "result",
+    "rules", "with_claims",
     "with_column", "with_environment", "with_field", "with_fields", "with_hlo", "with_plan",
     "with_rows", "with_run", "with_system", "with_table", "without_table", "write",
 ]  # fmt: skip
@@ -237,3 +245,19 @@ def write(bundle, folder):
             for file, table in run.tables.items():
                 writer.write_table(run.path, TABLES[file], table.columns)
     return writer.seal()
+
+
+def reseal(folder):
+    """Make the manifests fit a bundle that was edited on disk, as a forger would."""
+    payload = {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in (folder / layout.PAYLOAD).rglob("*")
+        if path.is_file()
+    }
+    info = parse_bag_info((folder / "bag-info.txt").read_bytes())
+    info = replace(info, octets=sum(map(len, payload.values())), files=len(payload))
+    (folder / "bag-info.txt").write_bytes(format_bag_info(info))
+    manifest = format_manifest({path: sha256(data) for path, data in payload.items()})
+    (folder / "manifest-sha256.txt").write_bytes(manifest)
+    tags = {name: sha256((folder / name).read_bytes()) for name in TAGGED}
+    (folder / "tagmanifest-sha256.txt").write_bytes(format_manifest(tags))

@@ -10,7 +10,7 @@ _TYPES = {
 
 def library_gemms(case, gemms, *, precision="DEFAULT", algorithm="ALG_UNSET"):
     """`gemms` cuBLASLt products written in place over donated outputs."""
-    d, a, b = _shapes(case)
+    d, a, _ = _shapes(case)
     config = (
         f'{{"gemm_backend_config":{{"alpha_real":1,"beta":0,"precision_config":{{'
         f'"operand_precision":["{precision}","{precision}"],"algorithm":"{algorithm}"}},'

@@ -7,6 +7,7 @@ import numpy as np
 
 from kit.bundle import layout
 from kit.bundle.reader import Bundle, CaseEvidence, Container, RunEvidence
+from kit.checker.recomputed import recompute
 from kit.distribution import statistics, uniform_shares
 from kit.evidence import (
     CaseRecord,
@@ -19,10 +20,10 @@ from kit.evidence import (
     RunOutcome,
 )
 from kit.fill import Operands, fill_seed
-from kit.metrics import derive_case, derive_run
 from kit.number_format import number_format
 from kit.numerics import output_bits, sample_grid
 from kit.rotation import input_bytes, output_bytes, sets_required
+from kit.runner.description import describe
 from kit.trace import BINS, BUFFERS, OUTPUTS, PROFILING, WARM_UP, WINDOWS, Table
 
 EXACT_ELEMENTS = 2**16
@@ -127,7 +128,7 @@ def no_limits(reason):
     return Limits(*([None] * len(names)), missing=dict.fromkeys(names, reason))
 
 
-def assemble(name, plan, system, environment, runs, hlo):
+def assemble(name, plan, environment, runs, hlo):
     """A bundle of `runs` (RunEvidence by case id), with journal, outcomes and derived claims."""
     entries, outcomes, t_ns = [("bundle_started", 0, None, None, None, None)], {}, 0
     for case in plan.cases:
@@ -160,7 +161,7 @@ def assemble(name, plan, system, environment, runs, hlo):
     bundle = Bundle(
         container=Container(name, hashlib.sha256(name.encode()).hexdigest(), {}, ()),
         plan=plan,
-        system=system,
+        system=describe(plan, environment),
         environment=environment,
         journal=journal,
         claims=Results(plan.edition, ()),
@@ -177,16 +178,8 @@ def evidence(document, tables):
 
 def rederived(bundle):
     """The bundle with the claims that follow from its series."""
-    devices = {device.id: device for device in bundle.environment.devices}
-    cases = []
-    for case in bundle.plan.cases:
-        runs = tuple(
-            derive_run(case, devices[run.document.device], run.document.number,
-                       run.document.timing, run.tables)
-            for run in bundle.cases[case.id].runs
-        )  # fmt: skip
-        cases.append(derive_case(case.id, runs))
-    return replace(bundle, claims=Results(bundle.plan.edition, tuple(cases)))
+    claims = tuple(case.metrics for case in recompute(bundle))
+    return replace(bundle, claims=Results(bundle.plan.edition, claims))
 
 
 def hlo_file(text):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from hlo_texts import plain_dots
 from honest import (
     absent,
     assemble,
@@ -15,21 +16,16 @@ from honest import (
     split,
     windows_table,
 )
-from hlo_texts import plain_dots
 from kit.evidence import (
     Anchor,
-    DeviceFacts,
     Dispatch,
-    Environment,
     Executable,
     Identity,
-    KitVersion,
     Loops,
     Metric,
     PhaseMarks,
     Run,
     SamplerHealth,
-    SystemDescription,
     TelemetryRecord,
     TimingRecord,
     environment_digest,
@@ -49,41 +45,10 @@ from kit.plan import (
 )
 from kit.rotation import output_bytes
 from kit.trace import BUFFERS, CLOCKS, ENERGY, HOST, OUTPUTS, POWER, WINDOWS, Table
+from machines import CORTEX, HOST_ENVIRONMENT, NO_GPU
 
 PLAIN, BATCHED = "small-fp32-nn", "pair-fp64-nt"
 REPLICATES = 2
-_NO_GPU = "a CPU host has no such figure"
-_NONE = (
-    "compute_capability", "sm_count", "memory_bus_bits", "maximum_graphics_mhz",
-    "maximum_memory_mhz", "vbios_version", "inforom_version", "gsp_version", "ecc_enabled",
-    "mig_enabled", "persistence_enabled", "compute_mode", "virtualization", "pcie_generation",
-    "pcie_width",
-)  # fmt: skip
-
-DEVICE = DeviceFacts(
-    id="cpu",
-    kind="cpu",
-    name="Arm Cortex-A76",
-    cache_bytes=2**20,
-    memory_bytes=8_589_934_592,
-    missing=dict.fromkeys(_NONE, _NO_GPU),
-    **dict.fromkeys(_NONE),
-)
-ENVIRONMENT = Environment(
-    kit=KitVersion("0.1.0", None, None),
-    python="3.11.7",
-    packages={"jax": "0.10.2", "jaxlib": "0.10.2", "ml-dtypes": "0.5.3", "numpy": "2.3.4"},
-    libraries={},
-    settings={"JAX_PLATFORMS": "cpu"},
-    operating_system="Debian GNU/Linux 12",
-    kernel="Linux 6.1.0",
-    machine="aarch64",
-    cpu_model="Arm Cortex-A76",
-    cpu_logical_cores=4,
-    memory_bytes=8_589_934_592,
-    virtualization=None,
-    devices=(DEVICE,),
-)
 _PERIOD_NS = {PLAIN: 41_000, BATCHED: 55_000}
 _WARM_UP, _PROFILING, _WINDOW = 3_700, 7_400, 370
 
@@ -129,7 +94,7 @@ def build():
     found = plan()
     runs, hlo, started_ns = {}, {}, 500_000_000
     for case in found.cases:
-        rotation = rotation_of(case, DEVICE.cache_bytes)
+        rotation = rotation_of(case, CORTEX.cache_bytes)
         gemms = rotation.sets if case.id == BATCHED else 1
         hlo[case.id] = hlo_file(plain_dots(case, gemms))
         runs[case.id] = []
@@ -137,26 +102,7 @@ def build():
             run = _run(found, case, number, started_ns, (hlo[case.id][0], gemms))
             runs[case.id].append(run)
             started_ns = run.document.ended_ns + 300_000_000
-    system = SystemDescription(
-        system_name="Embedded host",
-        submitter="example",
-        division="open",
-        status="rdi",
-        number_of_nodes=1,
-        host_processor_model_name=ENVIRONMENT.cpu_model,
-        host_processors_per_node=1,
-        host_processor_core_count=4,
-        host_memory_capacity_bytes=ENVIRONMENT.memory_bytes,
-        accelerator_model_name=None,
-        accelerators_per_node=0,
-        accelerator_memory_capacity_bytes=None,
-        framework="jax 0.10.2",
-        operating_system=ENVIRONMENT.operating_system,
-        cooling=None,
-        hw_notes=None,
-        sw_notes=None,
-    )
-    return assemble("honest-cpu", found, system, ENVIRONMENT, runs, hlo)
+    return assemble("honest-cpu", found, HOST_ENVIRONMENT, runs, hlo)
 
 
 def _run(found, case, number, started_ns, executable):
@@ -176,20 +122,20 @@ def _run(found, case, number, started_ns, executable):
     # Each window is drained, so its last launch is handed over before it ends.
     windows.columns["enqueue_end_ns"] -= 1_000
     operands = operands_of(found, case)
-    rotation = rotation_of(case, DEVICE.cache_bytes)
-    samples = sample_seed(found.seed, found.submission.challenge, case.id, DEVICE.id, number)
+    rotation = rotation_of(case, CORTEX.cache_bytes)
+    samples = sample_seed(found.seed, found.submission.challenge, case.id, CORTEX.id, number)
     cool_end = end.after_ns + 1_300_000_000
     host = _host_table(idle_ns, cool_end, rng)
     document = Run(
         case=case.id,
-        device=DEVICE.id,
+        device=CORTEX.id,
         number=number,
         started_utc="2026-11-29T09:00:00Z",
         started_ns=started_ns,
         ended_ns=cool_end + 200_000_000,
         fill_seed=operands.seed,
         sample_seed=samples,
-        environment_sha256=environment_digest(ENVIRONMENT),
+        environment_sha256=environment_digest(HOST_ENVIRONMENT),
         identity=Identity(None, None, None, None),
         executable=Executable(
             hlo=hlo,
@@ -213,8 +159,8 @@ def _run(found, case, number, started_ns, executable):
             cool_down_stop="seconds",
         ),
         telemetry=_telemetry(host),
-        limits_before=no_limits(_NO_GPU),
-        limits_after=no_limits(_NO_GPU),
+        limits_before=no_limits(NO_GPU),
+        limits_after=no_limits(NO_GPU),
     )
     tables = {
         WINDOWS.file: windows,

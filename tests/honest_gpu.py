@@ -7,6 +7,7 @@ both wait for the same 134 MB of weights.
 
 import numpy as np
 
+from hlo_texts import library_gemms
 from honest import (
     absent,
     assemble,
@@ -19,23 +20,17 @@ from honest import (
     split,
     windows_table,
 )
-from hlo_texts import library_gemms
 from kit.evidence import (
     Anchor,
     Control,
-    DeviceFacts,
     Dispatch,
-    Environment,
     Executable,
     Identity,
-    KitVersion,
-    Limits,
     Loops,
     Metric,
     PhaseMarks,
     Run,
     SamplerHealth,
-    SystemDescription,
     TelemetryRecord,
     TimingRecord,
     environment_digest,
@@ -55,76 +50,15 @@ from kit.plan import (
 )
 from kit.rotation import output_bytes
 from kit.trace import BUFFERS, CLOCKS, ENERGY, HOST, OUTPUTS, POWER, WINDOWS, Table
+from machines import H200, H200_ENVIRONMENT, H200_LIMITS, UUID_HASH
 from recorded import CLOCK_EVERY, ENERGY_EVERY, POWER_EVERY, recording
 
 GUIDELINE, DECODE = "guideline-bf16-nn", "decode-bf16-nn"
 RECORDINGS = {GUIDELINE: "guideline_bf16", DECODE: "decode_16x8192x8192"}
 GEMMS_PER_CALL = {GUIDELINE: 1, DECODE: 2}
 REPLICATES = 3
-UUID_HASH = "3f0a51c2d9e8"
 START_UP_NS = 9_000_000_000
 """From the start of a run to its first telemetry: imports, compilation, filling."""
-
-DEVICE = DeviceFacts(
-    id=f"gpu-{UUID_HASH}",
-    kind="gpu",
-    name="NVIDIA H200",
-    compute_capability="9.0",
-    sm_count=132,
-    cache_bytes=62_914_560,
-    memory_bytes=150_754_820_096,
-    memory_bus_bits=6016,
-    maximum_graphics_mhz=1980,
-    maximum_memory_mhz=3201,
-    vbios_version="96.00.A5.00.1A",
-    inforom_version="G520.0282.02.02",
-    gsp_version="580.159.04",
-    ecc_enabled=True,
-    mig_enabled=False,
-    persistence_enabled=True,
-    compute_mode="default",
-    virtualization="passthrough",
-    pcie_generation=5,
-    pcie_width=16,
-    missing={},
-)
-ENVIRONMENT = Environment(
-    kit=KitVersion("0.1.0", "5c1d" * 10, clean=True),
-    python="3.12.3",
-    packages={
-        "jax": "0.11.2",
-        "jaxlib": "0.11.2",
-        "jax-cuda13-pjrt": "0.11.2",
-        "jax-cuda13-plugin": "0.11.2",
-        "ml-dtypes": "0.5.3",
-        "numpy": "2.3.4",
-        "nvidia-ml-py": "13.580.82",
-    },
-    libraries={
-        "cuda_driver": "13.0",
-        "cuda_runtime": "13.0",
-        "cublas": "13.1.0",
-        "nvml": "580.159.04",
-    },
-    settings={"JAX_ENABLE_COMPILATION_CACHE": "0", "PJRT_GPU_ENABLE_ASYNC_DISPATCH": "0"},
-    operating_system="Ubuntu 24.04.3 LTS",
-    kernel="Linux 6.8.0",
-    machine="x86_64",
-    cpu_model="Intel Xeon Platinum 8480C",
-    cpu_logical_cores=16,
-    memory_bytes=137_438_953_472,
-    virtualization="kvm",
-    devices=(DEVICE,),
-)
-LIMITS = Limits(
-    power_enforced_mw=700_000,
-    power_default_mw=700_000,
-    power_minimum_mw=200_000,
-    power_maximum_mw=700_000,
-    other_processes=0,
-    ecc_errors=0,
-    missing={},
-)
 
 
 def plan_of(division):
@@ -174,26 +108,13 @@ def build(division):
             run = _run(plan, case, number, started_ns, hlo[case.id][0])
             runs[case.id].append(run)
             started_ns = run.document.ended_ns + 2_000_000_000
-    system = SystemDescription(
-        system_name="One H200 SXM",
-        submitter="example",
-        division=division,
-        status="available",
-        number_of_nodes=1,
-        host_processor_model_name=ENVIRONMENT.cpu_model,
-        host_processors_per_node=1,
-        host_processor_core_count=16,
-        host_memory_capacity_bytes=ENVIRONMENT.memory_bytes,
-        accelerator_model_name="NVIDIA H200",
-        accelerators_per_node=1,
-        accelerator_memory_capacity_bytes=DEVICE.memory_bytes,
-        framework="jax 0.11.2",
-        operating_system=ENVIRONMENT.operating_system,
-        cooling="air",
-        hw_notes=None,
-        sw_notes=None,
+    return assemble(
+        f"honest-gpu-{division}",
+        plan,
+        H200_ENVIRONMENT,
+        runs,
+        hlo,
     )
-    return assemble(f"honest-gpu-{division}", plan, system, ENVIRONMENT, runs, hlo)
 
 
 def _run(plan, case, number, started_ns, hlo):
@@ -216,8 +137,8 @@ def _run(plan, case, number, started_ns, hlo):
     )
     launches = sum(n for n, _ in profiling)
     operands = operands_of(plan, case)
-    rotation = rotation_of(case, DEVICE.cache_bytes)
-    samples = sample_seed(plan.seed, plan.submission.challenge, case.id, DEVICE.id, number)
+    rotation = rotation_of(case, H200.cache_bytes)
+    samples = sample_seed(plan.seed, plan.submission.challenge, case.id, H200.id, number)
     tables = {
         WINDOWS.file: windows,
         BUFFERS.file: buffers_table(operands, rotation.sets),
@@ -228,14 +149,14 @@ def _run(plan, case, number, started_ns, hlo):
     period_ns = profiling_ns / launches
     document = Run(
         case=case.id,
-        device=DEVICE.id,
+        device=H200.id,
         number=number,
         started_utc=f"2026-11-29T09:{started_ns // 60_000_000_000:02d}:00Z",
         started_ns=started_ns,
         ended_ns=marks["end"] + 3_000_000_000,
         fill_seed=operands.seed,
         sample_seed=samples,
-        environment_sha256=environment_digest(ENVIRONMENT),
+        environment_sha256=environment_digest(H200_ENVIRONMENT),
         identity=Identity(UUID_HASH, "0000:00:06.0", UUID_HASH, "00000000:00:06.0"),
         executable=Executable(
             hlo=hlo,
@@ -269,8 +190,8 @@ def _run(plan, case, number, started_ns, hlo):
             cool_down_stop="idle",
         ),
         telemetry=_telemetry(tables),
-        limits_before=LIMITS,
-        limits_after=LIMITS,
+        limits_before=H200_LIMITS,
+        limits_after=H200_LIMITS,
     )
     return evidence(document, tables)
 
@@ -296,7 +217,7 @@ def _resampled(table, origin_ns, number, rng):
             columns["energy_mj"] += 60_000_000 * number
         if "graphics_mhz" in columns:  # one 15 MHz step more or less in a tenth of the capped rows
             step = 15 * rng.integers(-1, 2, len(table)) * (rng.random(len(table)) < 0.1)
-            step[columns["graphics_mhz"] == DEVICE.maximum_graphics_mhz] = 0
+            step[columns["graphics_mhz"] == H200.maximum_graphics_mhz] = 0
             for name in ("graphics_mhz", "sm_mhz"):
                 columns[name] += step
     return Table(columns)

@@ -16,7 +16,7 @@ _REASONS_SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRun:
-    """One run folder of a planned case; `device` is None if the environment does not describe it."""
+    """One run folder of a planned case; `device` is None where no device fact describes it."""
 
     case: Case
     device: DeviceFacts | None

@@ -72,10 +72,10 @@ def measure(plan: RunPlan, output: Path, name: str | None = None) -> Outcome:
     submission = plan.submission
     parent = output / submission.division / submission.submitter / submission.system_id
     started = datetime.now(UTC)
-    writer = BundleWriter(parent, name or started.strftime("%Y%m%dt%H%M%Sz"))
     with ExitStack() as locks:
         for target in targets:
             locks.enter_context(device_lock(target.id))
+        writer = BundleWriter(parent, name or started.strftime("%Y%m%dt%H%M%Sz"))
         attempt = _Attempt(plan, writer, targets, time.monotonic_ns())
         writer.write_record(layout.PLAN, plan)
         attempt.run_all()

@@ -103,7 +103,8 @@ class NvmlStub:
         """Value of an expression over the kit's names, in a child on this machine.
 
         Beside those of `kit.system` there are `connect(pci, uuid)`, which connects the source and
-        takes one burst of each table, and `call(name, ...)` of the binding on the first GPU. An error of the kit comes back as `{"error": problem, "hint": hint}`.
+        takes one burst of each table, and `call(name, ...)` of the binding on the first GPU. An
+        error of the kit comes back as `{"error": problem, "hint": hint}`.
         """
         done = subprocess.run(
             [sys.executable, "-c", _EVALUATE, expression],

@@ -52,9 +52,9 @@ def test_the_lock_is_free_again_however_its_holder_ended(other_process):
 
 
 def test_a_lock_cannot_be_held_twice_in_one_process(runtime):
-    with device_lock(GPU):
-        with pytest.raises(MeasurementError, match=f"process {os.getpid()}"), device_lock(GPU):
-            pass
+    held = pytest.raises(MeasurementError, match=f"process {os.getpid()}")
+    with device_lock(GPU), held, device_lock(GPU):
+        pass
     with device_lock(GPU):
         pass
 

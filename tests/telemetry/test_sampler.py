@@ -291,9 +291,9 @@ def test_the_sampler_dies_with_its_parent(tmp_path, hold_stdin_open):
 
 def _pipe_to(parent, child):
     """Number of the parent's descriptor for the pipe that is the child's standard input."""
-    wanted = os.readlink(f"/proc/{child}/fd/0")
+    wanted = Path(f"/proc/{child}/fd/0").readlink()
     folder = Path(f"/proc/{parent}/fd")
-    return next(fd.name for fd in folder.iterdir() if os.readlink(fd) == wanted)
+    return next(fd.name for fd in folder.iterdir() if fd.readlink() == wanted)
 
 
 def test_the_sampler_never_imports_jax(nvml_machine, start):

@@ -77,7 +77,7 @@ class Sampler:
             periods_ms: period of every table the source may supply, by the table's file name.
             capacity_s: seconds that each series holds; later rows count as lost.
             base_ns: moment of CLOCK_MONOTONIC from which times in the tables count.
-            folder: existing folder; the growing series lie in one of their own below it until `stop`.
+            folder: existing folder, below which the growing series lie until `stop`.
             timeout_s: how long to wait until the sampler is ready.
 
         Raises:

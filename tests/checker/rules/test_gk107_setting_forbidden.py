@@ -1,4 +1,5 @@
 import pytest
+
 from bundles import changed, findings, honest_cpu, honest_gpu, outcome, with_environment
 
 CODE = "GK107"

@@ -1,6 +1,7 @@
 from dataclasses import fields, replace
 
 import pytest
+
 from bundles import (
     DECODE,
     GUIDELINE,

@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 import pytest
+
 from bundles import DECODE, GUIDELINE, findings, honest_cpu, honest_gpu, outcome
 
 CODE = "GK601"

@@ -1,4 +1,5 @@
 import pytest
+
 from bundles import findings, honest_cpu, honest_gpu, outcome, with_plan
 
 CODE = "GK603"

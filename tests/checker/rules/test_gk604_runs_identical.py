@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from bundles import (
     DECODE,
     GUIDELINE,
@@ -31,7 +32,7 @@ def copied(bundle, case, file, columns):
 
 
 def repeated(bundle, file, column, values):
-    """The column made of `values`, over and over, in 400 rows of every run of the guideline case."""
+    """The column made of `values`, over and over, in 400 rows of every guideline run."""
 
     def edit(table):
         columns = table.columns | {column: np.resize(values, len(table)).astype(np.int64)}
