@@ -23,6 +23,8 @@ Status = Literal[
     "interrupted",
 ]
 StopReason = Literal["settled", "seconds", "cap"]
+CoolDownStop = Literal["idle", "seconds", "cap"]
+JournalEvent = Literal["bundle_started", "run_started", "run_ended", "bundle_ended"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,7 @@ class JournalEntry:
 
     sequence: int
     t_ns: int
-    event: Literal["bundle_started", "run_started", "run_ended", "bundle_ended"]
+    event: JournalEvent
     case: str | None
     device: str | None
     run: int | None
@@ -163,9 +165,10 @@ class Executable:
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """How launches were handed over and why: `single` (one GEMM a call) or `unrolled` (one per set).
+    """How launches were handed over, and why.
 
-    The pilot measured one call's host cost and one GEMM's period; null when no pilot was needed.
+    `single`: one GEMM a call. `unrolled`: one for each set of a chunk. `device_loop`: all sets,
+    several times over. The pilot measured one call's host cost and one GEMM's period in this mode.
     """
 
     mode: DispatchMode
@@ -250,7 +253,7 @@ class PhaseMarks:
     profiling_launches: int
     cool_down_start_ns: int
     cool_down_end_ns: int
-    cool_down_stop: Literal["idle", "seconds", "cap"]
+    cool_down_stop: CoolDownStop
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +270,7 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class SamplerHealth:
-    """How one telemetry table was sampled. `lost` rows did not fit; `failed` bursts had an error."""
+    """How one table was sampled. `lost` rows did not fit; `failed` bursts had an error."""
 
     table: str
     period_ns: int

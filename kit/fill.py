@@ -60,7 +60,8 @@ def quantize(values: NDArray[np.float32], number_format: NumberFormat) -> NDArra
     """Cast float32 values in [-1, 1) to the operand's type, rounding to nearest even."""
     if number_format.operand == "int8":
         return np.rint(values * np.float32(127.0)).astype(np.int8)
-    return values.astype(np.dtype(number_format.operand))
+    cast: NDArray[np.generic] = values.astype(np.dtype(number_format.operand))
+    return cast
 
 
 def fill_seed(seed: int, challenge: str | None, case: str) -> str:

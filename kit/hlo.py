@@ -14,6 +14,9 @@ _GEMM_TARGET = re.compile(r'custom_call_target="(__cublas\$lt\$matmul[^"]*|__cub
 _CALLS = re.compile(r"calls=%?([\w.\-]+)")
 _METADATA = re.compile(r', metadata=\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\}')
 _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
+_BODY = re.compile(r"body=%?([\w.\-]+)")
+_TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d{1,9})"')
+_SCALAR = re.compile(r"(?:s32|u32|s64|u64|pred)\[\](?:\{\})?")
 _OPERAND = re.compile(r"%([\w.\-]+)")
 _PRECISION = re.compile(r'operand_precision(?:=\{|":\[)([a-zA-Z0-9_",]{0,200})')
 _WORD = re.compile(r"[a-zA-Z0-9_]+")
@@ -36,12 +39,14 @@ class Census:
 
     `gemms` counts products by what runs them (`__cublas$lt$matmul`, `fusion`, `dot`);
     `operand_types` are the element types they read; `extra` counts every other piece of device
-    work by opcode, inside GEMM fusions too.
+    work by opcode, inside GEMM fusions too. `loop_control` counts the work on a loop's scalar
+    counter, which a device loop cannot do without. A loop's body counts once for each trip.
     """
 
     gemms: dict[str, int]
     operand_types: frozenset[str]
     extra: dict[str, int]
+    loop_control: int = 0
 
     @property
     def gemm_count(self) -> int:
@@ -132,27 +137,48 @@ def census(text: str) -> Census:
     """Count the GEMMs and all other work of one call.
 
     Raises:
-        ValueError: the text is not an HLO module.
+        ValueError: the text is not an HLO module, or a loop's trips are not known from it.
     """
     found, entry = computations(text)
     gemms: Counter[str] = Counter()
     extra: Counter[str] = Counter()
     types: set[str] = set()
-    shapes = {instruction.name: instruction.shape for instruction in found[entry]}
-    for instruction in found[entry]:
-        if instruction.opcode in _FREE:
-            continue
-        kind, inner = _classify(instruction, found)
-        if kind:
-            gemms[kind] += 1
-            operands = instruction.rest.partition(")")[0]
-            types.update(
-                shapes[name].partition("[")[0]
-                for name in _OPERAND.findall(operands)[:2]
-                if name in shapes
-            )
-        extra.update(inner)
-    return Census(dict(gemms), frozenset(types), dict(extra))
+    loop_control = 0
+    pending = [(entry, 1)]
+    while pending:
+        name, times = pending.pop()
+        shapes = {instruction.name: instruction.shape for instruction in found[name]}
+        for instruction in found[name]:
+            if instruction.opcode in _FREE:
+                continue
+            if instruction.opcode == "while":
+                if name != entry:
+                    raise ValueError("a loop within a loop")
+                pending.append(_loop(instruction, found))
+                continue
+            kind, inner = _classify(instruction, found)
+            if kind:
+                gemms[kind] += times
+                types.update(_operand_types(instruction, shapes))
+            if inner and _SCALAR.fullmatch(instruction.shape):
+                loop_control += times
+                continue
+            extra.update({opcode: count * times for opcode, count in inner.items()})
+    return Census(dict(gemms), frozenset(types), dict(extra), loop_control)
+
+
+def _loop(instruction: Instruction, found: dict[str, list[Instruction]]) -> tuple[str, int]:
+    """Name of a loop's body and how often it runs."""
+    body = _BODY.search(instruction.rest)
+    trips = _TRIPS.search(instruction.rest)
+    if body is None or trips is None or body.group(1) not in found:
+        raise ValueError(f"loop {instruction.name} has no known number of trips")
+    return body.group(1), int(trips.group(1))
+
+
+def _operand_types(instruction: Instruction, shapes: dict[str, str]) -> set[str]:
+    operands = _OPERAND.findall(instruction.rest.partition(")")[0])[:2]
+    return {shapes[name].partition("[")[0] for name in operands if name in shapes}
 
 
 def _classify(

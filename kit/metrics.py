@@ -115,7 +115,7 @@ def energy_power_mw(table: Table | None, start_ns: int, end_ns: int) -> float | 
 
 
 def same(claimed: float | None, derived: float | None) -> bool:
-    """Whether a claimed figure is the derived one, to the last digits that platforms may differ in."""
+    """Whether a claimed figure is the derived one, but for the last digits of platforms."""
     if claimed is None or derived is None:
         return claimed is derived
     return math.isclose(claimed, derived, rel_tol=1e-9, abs_tol=0.0)

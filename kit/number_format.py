@@ -1,7 +1,7 @@
 """The number formats a GEMM can be measured in: one row each.
 
 A row fixes operand and output types, the accumulator, how JAX is asked for it and which layout is
-free of hidden transposes. Rates in `kit.sol` are keyed by `sol_rate`.
+free of hidden transposes. `kit.sol` takes the first of `sol_rates` that a product has.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class NumberFormat:
     operand_epsilon: float
     accumulator_epsilon: float
     output_epsilon: float
-    sol_rate: str
+    sol_rates: tuple[str, ...]
     algorithm: str = ""
     precision: str = ""
     default_layout: Layout = "nn"
@@ -44,19 +44,19 @@ class NumberFormat:
 
 
 _ROWS = (
-    NumberFormat("fp64", "float64", "float64", "float64", 64, 64, 0.0, 2**-53, 2**-53, "fp64_tc",
+    NumberFormat("fp64", "float64", "float64", "float64", 64, 64, 0.0, 2**-53, 2**-53, ("fp64_tc", "fp64"),
                  needs_x64=True),
-    NumberFormat("fp32", "float32", "float32", "float32", 32, 32, 0.0, 2**-24, 2**-24, "fp32_simt",
+    NumberFormat("fp32", "float32", "float32", "float32", 32, 32, 0.0, 2**-24, 2**-24, ("fp32_simt",),
                  precision="HIGHEST"),
-    NumberFormat("tf32", "float32", "float32", "float32", 32, 32, 2**-10, 2**-23, 2**-24, "tf32",
+    NumberFormat("tf32", "float32", "float32", "float32", 32, 32, 2**-10, 2**-23, 2**-24, ("tf32",),
                  algorithm="TF32_TF32_F32"),
-    NumberFormat("bf16", "bfloat16", "bfloat16", "float32", 16, 16, 0.0, 2**-23, 2**-8, "bf16"),
+    NumberFormat("bf16", "bfloat16", "bfloat16", "float32", 16, 16, 0.0, 2**-23, 2**-8, ("bf16",)),
     NumberFormat("fp16", "float16", "float16", "float32", 16, 16, 0.0, 2**-23, 2**-11,
-                 "fp16_fp32acc"),
+                 ("fp16_fp32acc",)),
     # Hopper's FP8 tensor cores align products to about 14 bits before adding (arXiv 2412.19437).
-    NumberFormat("e4m3", "float8_e4m3fn", "bfloat16", "float32", 8, 16, 0.0, 2**-13, 2**-8, "fp8",
+    NumberFormat("e4m3", "float8_e4m3fn", "bfloat16", "float32", 8, 16, 0.0, 2**-13, 2**-8, ("fp8",),
                  default_layout="nt", dimension_multiple=16),
-    NumberFormat("int8", "int8", "int32", "int32", 8, 32, 0.0, 0.0, 0.0, "int8",
+    NumberFormat("int8", "int8", "int32", "int32", 8, 32, 0.0, 0.0, 0.0, ("int8",),
                  default_layout="nt", dimension_multiple=4),
 )  # fmt: skip
 

@@ -19,7 +19,7 @@ Availability = Literal["available", "preview", "rdi"]
 TestTypeName = Literal["fixed_power", "fixed_frequency"]
 Fill = Literal["uniform", "zero"]
 Platform = Literal["cpu", "cuda"]
-DispatchMode = Literal["single", "unrolled"]
+DispatchMode = Literal["single", "unrolled", "device_loop"]
 TimingMethod = Literal["cuda_events", "host_clock"]
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
@@ -62,7 +62,7 @@ class Backend:
 
     name: str
     platform: Platform
-    dispatch: Literal["auto", "single", "unrolled"]
+    dispatch: Literal["auto", "single", "unrolled", "device_loop"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from kit.ruleset import CURRENT
 _BESIDE_THE_PLAN = ("output", "name")
 _INGREDIENTS = ("suite", "workload", "number_format")
 _PLAIN_INTERPOLATION = re.compile(r"\$\{[A-Za-z0-9_.]+\}")
-_KEY = re.compile(r"[+~]*([^=@]+)")
+_KEY = re.compile(r"[+~]*([^=]+)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ def speed_of_light(
     Dense rates; A and B are read once, D is written once. None if the product's rate for this
     number format is not known.
     """
-    rate = row.rates.get(number_format.sol_rate)
+    rate = next((row.rates[key] for key in number_format.sol_rates if key in row.rates), None)
     if rate is None or row.sm_count is None or graphics_mhz <= 0 or memory_mhz <= 0:
         return None
     compute_s = workload.flops / (row.sm_count * rate * graphics_mhz * 1e6)

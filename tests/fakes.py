@@ -32,9 +32,9 @@ class FakeBackend:
         return {}
 
     def compile(self, mode, sets):
-        from kit.rotation import gemms_per_call
+        from kit.rotation import sets_per_call, trips_per_call
 
-        self.per_call = gemms_per_call(mode, sets)
+        self.per_call = sets_per_call(mode, sets) * trips_per_call(mode)
         self.events.append(("compile", mode, sets))
         return Executable("", {}, self.per_call, 0, 0), "HloModule fake\n"
 

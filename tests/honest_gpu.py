@@ -5,6 +5,8 @@ The first replicate holds the recorded windows to the nanosecond, the others dif
 both wait for the same 134 MB of weights.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from hlo_texts import library_gemms
@@ -57,11 +59,13 @@ GUIDELINE, DECODE = "guideline-bf16-nn", "decode-bf16-nn"
 RECORDINGS = {GUIDELINE: "guideline_bf16", DECODE: "decode_16x8192x8192"}
 GEMMS_PER_CALL = {GUIDELINE: 1, DECODE: 2}
 REPLICATES = 3
+FIXED_POWER = KindOfTest("fixed_power", "uniform", None)
+HELD_CLOCK = KindOfTest("fixed_frequency", "zero", 1980)
 START_UP_NS = 9_000_000_000
 """From the start of a run to its first telemetry: imports, compilation, filling."""
 
 
-def plan_of(division):
+def plan_of(division, kind, case_ids):
     plan = RunPlan(
         edition="2026.1",
         seed=20261129,
@@ -70,7 +74,7 @@ def plan_of(division):
         timeout_s=900.0,
         submission=Submission("example", division, "available", "h200_sxm", None),
         system=Declaration("One H200 SXM", 1, "air", None, None),
-        test_type=KindOfTest("fixed_power", "uniform", None),
+        test_type=kind,
         backend=Backend("jax_gemm", "cuda", "auto"),
         timing=Timing("cuda_events", 40),
         telemetry=Telemetry("nvml", 20, 60, 200),
@@ -93,13 +97,14 @@ def plan_of(division):
         ),
         overrides=("suite=example",),
     )
+    plan = replace(plan, cases=tuple(case for case in plan.cases if case.id in case_ids))
     plan.validate()
     return plan
 
 
-def build(division):
+def build(division, kind=FIXED_POWER, case_ids=(GUIDELINE, DECODE)):
     """The bundle in the given division."""
-    plan = plan_of(division)
+    plan = plan_of(division, kind, case_ids)
     runs, hlo, started_ns = {}, {}, 1_000_000_000
     for case in plan.cases:
         hlo[case.id] = hlo_file(library_gemms(case, GEMMS_PER_CALL[case.id]))
@@ -109,7 +114,7 @@ def build(division):
             runs[case.id].append(run)
             started_ns = run.document.ended_ns + 2_000_000_000
     return assemble(
-        f"honest-gpu-{division}",
+        f"honest-gpu-{division}-{kind.name}",
         plan,
         H200_ENVIRONMENT,
         runs,
@@ -183,7 +188,7 @@ def _run(plan, case, number, started_ns, hlo):
             idle_start_ns=marks["idle"],
             idle_end_ns=start.before_ns - 1_000_000,
             warm_up_launches=recorded.warm_launches,
-            warm_up_stop="settled",
+            warm_up_stop="settled" if plan.test_type == FIXED_POWER else "seconds",
             profiling_launches=launches,
             cool_down_start_ns=marks["cool"] + 100_000,
             cool_down_end_ns=marks["end"],

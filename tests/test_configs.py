@@ -176,3 +176,8 @@ def test_shipped_folders_hold_data_only():
         files = [path for path in folder.rglob("*") if path.is_file()]
         assert files
         assert {path.suffix for path in files} == {suffix}
+
+
+def test_one_workload_of_a_suite_may_be_exchanged():
+    cases = plan_of("suite=quick", "workload@suite.catalogue.square_512=square_1024").cases
+    assert [case.workload.m for case in cases] == [256, 1024, 256, 256]

@@ -134,7 +134,14 @@ def test_the_source_distribution_holds_what_building_and_testing_need(built):
     with tarfile.open(built[1]) as sdist:
         names = {name.partition("/")[2] for name in sdist.getnames()}
     assert shipped_files() <= names
-    assert {"pyproject.toml", "LICENSE", "Makefile", "requirements/test.txt", ".ci/run"} <= names
+    assert {
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "Makefile",
+        "requirements/test.txt",
+        ".ci/run",
+    } <= names
     assert "tests/test_packaging.py" in names
 
 

@@ -1,8 +1,9 @@
 """GEMMs by JAX: one jitted matmul whose operands and outputs rotate through buffer pools.
 
 Each output is written into a donated pool buffer, so a launch allocates nothing and D rotates
-like A and B. `single` launches one GEMM a call; `unrolled` compiles one GEMM for each set of a
-chunk into one executable, for kernels shorter than a call.
+like A and B. `single` launches one GEMM a call. For kernels shorter than a call, `unrolled`
+compiles one GEMM for each set of a chunk into one executable, and `device_loop` repeats all sets in
+a loop that the host hands over once.
 """
 
 import gc
@@ -22,7 +23,7 @@ from kit.fill import buffer_key
 from kit.hlo import normalise
 from kit.number_format import NumberFormat, number_format
 from kit.plan import Case, DispatchMode, Fill, Platform
-from kit.rotation import gemms_per_call, input_bytes, output_bytes
+from kit.rotation import input_bytes, output_bytes, sets_per_call, trips_per_call
 from kit.trace import Table
 from kit.workload import Workload
 
@@ -78,7 +79,8 @@ class JaxGemm:
         self._compilations = 0
         jax.monitoring.register_event_duration_secs_listener(self._count_compilation)
 
-    def _count_compilation(self, event: str, _seconds: float, **_details: Any) -> None:
+    def _count_compilation(self, event: str, duration_secs: float, **_details: Any) -> None:
+        del duration_secs
         self._compilations += event.startswith("/jax/core/compile/backend_compile")
 
     def libraries(self) -> dict[str, str]:
@@ -119,15 +121,30 @@ class JaxGemm:
         )
 
     def compile(self, mode: DispatchMode, sets: int) -> tuple[Executable, str]:
-        self._per_call = gemms_per_call(mode, sets)
+        self._per_call = sets_per_call(mode, sets)
+        trips = trips_per_call(mode)
+        if self._platform == "cpu" and mode == "device_loop":
+            # XLA's CPU pipeline expands the barrier and then moves the products out of the loop.
+            raise MeasurementError("dispatch device_loop is unsupported on a CPU")
         if self._platform == "cpu" and self._format.algorithm:
             raise MeasurementError(f"{self._format.name} is unsupported on a CPU")
         options = dict(_CUDA_OPTIONS) if self._platform == "cuda" else {}
 
+        def products(a: list[Any], b: list[Any]) -> list[Any]:
+            return [self._multiply(left, right) for left, right in zip(a, b, strict=True)]
+
         # D is an argument only to be written over; without keep_unused JAX would drop it.
         def gemms(d: list[Any], a: list[Any], b: list[Any]) -> list[Any]:
-            del d
-            return [self._multiply(left, right) for left, right in zip(a, b, strict=True)]
+            if trips == 1:
+                return products(a, b)
+
+            # Tied to the counter, or XLA would move the products out of the loop.
+            def trip(count: Any, _outputs: list[Any]) -> list[Any]:
+                tied_a, tied_b, _ = lax.optimization_barrier((a, b, count))
+                return products(tied_a, tied_b)
+
+            outputs: list[Any] = lax.fori_loop(0, trips, trip, d)
+            return outputs
 
         self._call = jax.jit(
             gemms, donate_argnums=(0,), keep_unused=True, compiler_options=options or None
@@ -144,7 +161,7 @@ class JaxGemm:
         record = Executable(
             hlo="",
             options=options,
-            gemms_per_call=self._per_call,
+            gemms_per_call=self._per_call * trips,
             alias_bytes=int(analysis.alias_size_in_bytes),
             temporary_bytes=int(analysis.temp_size_in_bytes),
         )

@@ -46,13 +46,16 @@ def write_document(path: Path, record: object) -> None:
     """Write one document, in place of an earlier one if there is one.
 
     Raises:
-        UsageError: a plan or system description that the checker would refuse.
+        UsageError: a plan or system description that the checker would refuse, or a plan that
+            gives a secret away: that must be known before anything is measured.
         KitError: any other document that the checker would refuse.
         MeasurementError: the file cannot be written.
     """
     declared = isinstance(record, RunPlan | SystemDescription)
     with _refused_as(UsageError if declared else KitError, path.parent):
         data = format_document(record, path.name)
+    if isinstance(record, RunPlan) and (leaks := _leaks({path.name: data}, record)):
+        raise UsageError(f"{path.parent}/{leaks}", hint="a bundle is for strangers to read")
     replace(path, data)
 
 
@@ -75,7 +78,7 @@ def _refused_as(kind: type[KitError], folder: Path) -> Iterator[None]:
     try:
         yield
     except BundleError as error:
-        hint = error.hint or "the checker would refuse this; nothing was written"
+        hint = error.hint or "the checker would refuse this"
         raise kind(f"{folder}/{error.problem}", hint=hint) from None
 
 
@@ -175,13 +178,9 @@ class BundleWriter:
         bundle = parse(Container(self._name, "", files, ()))
         if bundle.unknown_files:
             raise BundleError(f"{bundle.unknown_files[0]}: has no meaning in a bundle")
-        submission = bundle.plan.submission
-        leaks = list(find_leaks(files, own_names(), (submission.submitter, submission.system_id)))
-        if leaks:
-            places = [f"{leak.path}:{leak.line} holds {leak.what}" for leak in leaks]
-            more = f" and {len(leaks) - _SHOWN_LEAKS} more" if len(leaks) > _SHOWN_LEAKS else ""
+        if leaks := _leaks(files, bundle.plan):
             raise MeasurementError(
-                f"not sealed: {', '.join(places[:_SHOWN_LEAKS])}{more}",
+                f"not sealed: {leaks}",
                 hint=f"remove its source and run again; unsealed: {self.partial}",
             )
         return files
@@ -206,6 +205,15 @@ class BundleWriter:
         tags["tagmanifest-sha256.txt"] = format_manifest(digests)
         for path, data in tags.items():
             (self.partial / path).write_bytes(data)
+
+
+def _leaks(files: Mapping[str, bytes], plan: RunPlan) -> str:
+    """Return where `files` hold what, in words, "" if nowhere."""
+    declared = (plan.submission.submitter, plan.submission.system_id)
+    leaks = list(find_leaks(files, own_names(), declared))
+    places = [f"{leak.path}:{leak.line} holds {leak.what}" for leak in leaks[:_SHOWN_LEAKS]]
+    more = f" and {len(leaks) - _SHOWN_LEAKS} more" if len(leaks) > _SHOWN_LEAKS else ""
+    return ", ".join(places) + more
 
 
 def _refuse_all_but_payload(names: list[str]) -> None:

@@ -26,7 +26,7 @@ def figure_table(cases: Sequence[CaseFigures]) -> Iterator[str]:
             yield "  ".join(cells).rstrip()
     for case in cases:
         if case.problem:
-            yield f"{printable(case.id)}: not measured: {printable(case.problem)}"
+            yield f"not measured: {printable(case.id)}: {printable(case.problem)}"
 
 
 def _cells(case: CaseFigures) -> tuple[str, ...]:

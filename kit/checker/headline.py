@@ -1,5 +1,6 @@
 """What a person wants to see first: who submitted, and each case's recomputed figures."""
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -7,6 +8,8 @@ import numpy as np
 from kit.bundle.reader import Bundle
 from kit.checker.recomputed import RecomputedCase, recompute
 from kit.checker.verdict import CaseFigures, Headline
+
+_LONGEST_PROBLEM = 2000
 
 
 def headline(bundle: Bundle) -> Headline:
@@ -36,10 +39,10 @@ def _figures(case_id: str, number_format: str, found: RecomputedCase | None) -> 
         id=case_id,
         number_format=number_format,
         runs=len(runs),
-        period_ns=found.metrics.period_ns,
-        flops_per_s=found.metrics.flops_per_s,
-        spread=max(run.spread for run in runs),
-        replicate_range=found.metrics.replicate_range,
+        period_ns=_finite(found.metrics.period_ns),
+        flops_per_s=_finite(found.metrics.flops_per_s),
+        spread=_finite(max(run.spread for run in runs)),
+        replicate_range=_finite(found.metrics.replicate_range),
         graphics_mhz=_median(run.graphics_mhz for run in runs),
         power_mw=_median(
             run.power_instant_mw if run.power_average_mw is None else run.power_average_mw
@@ -51,9 +54,15 @@ def _figures(case_id: str, number_format: str, found: RecomputedCase | None) -> 
 
 
 def _absent(case_id: str, number_format: str, problem: str) -> CaseFigures:
+    problem = problem[:_LONGEST_PROBLEM]
     return CaseFigures(case_id, number_format, 0, None, None, None, None, None, None, None, problem)
 
 
 def _median(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    return float(np.median(known)) if known else None
+    return _finite(float(np.median(known))) if known else None
+
+
+def _finite(value: float | None) -> float | None:
+    """Null for what JSON cannot say: hostile series may give infinities, honest ones never do."""
+    return value if value is not None and math.isfinite(value) else None

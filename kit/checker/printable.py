@@ -1,7 +1,9 @@
 r"""How foreign text reaches a person: on one line, bounded, with nothing in it that acts.
 
 Control characters drive a terminal, bidirectional marks reorder what is read, lone surrogates
-cannot be encoded, line separators forge lines. All of them are shown as `\x1b` or `\u202e`.
+cannot be encoded, line separators forge lines. All of them are shown as `\x1b` or `\u202e`. Two
+hash signs open an order to several CI systems (`##vso[...]`, `##teamcity[...]`, `##[...]`) wherever
+they stand in a log, so the second one is shown as `\x23`.
 """
 
 import unicodedata
@@ -14,7 +16,7 @@ def printable(text: str, limit: int = 200) -> str:
 
     At most `limit` characters of `text` are kept; three dots stand for the rest.
     """
-    shown = "".join(map(_visible, text[:limit]))
+    shown = "".join(map(_visible, text[:limit])).replace("##", "#\\x23")
     return shown if len(text) <= limit else f"{shown}..."
 
 

@@ -1,7 +1,8 @@
 """Verdicts as text for people and as one JSON document for programs.
 
-Foreign text is escaped here and nowhere else on its way to a terminal. In JSON it stands as it
-is; the document is ASCII, so nothing in it acts either.
+Foreign text is escaped here and nowhere else on its way to a terminal, and never begins a line: to
+a CI system `::` there is an order. In JSON it stands as it is; the document is ASCII, so nothing in
+it acts either.
 """
 
 import json
@@ -21,11 +22,12 @@ HAS_ERRORS = "SUMMARY: submission has errors"
 _SHOWN_FINDINGS = 10
 _WORDS = {"error": "ERROR", "fail": "FAIL", "warn": "warn", "unproven": "unproven"}
 _LINE = 400
+_LONGEST_NAME = 4096
 
 
 def text_report(verdict: Verdict, *, verbose: bool = False) -> Iterator[str]:
     """Yield the lines on one bundle, gravest outcomes first."""
-    yield printable(verdict.name, _LINE)
+    yield f"bundle        {printable(verdict.name, _LINE)}"
     if verdict.digest is not None:
         yield f"  digest      {verdict.digest}"
     headline = verdict.headline
@@ -49,7 +51,7 @@ def text_report(verdict: Verdict, *, verbose: bool = False) -> Iterator[str]:
         yield f"  {waiver.code} is waived by the auditor: {printable(waiver.reason, _LINE)}"
     yield from _counts(verdict.rules, verbose=verbose)
     if verdict.problem is not None:
-        yield f"  {printable(verdict.problem, _LINE)}"
+        yield f"  problem     {printable(verdict.problem, _LINE)}"
     yield f"  verdict     {verdict.judgement.replace('_', ' ')}"
 
 
@@ -58,9 +60,9 @@ def _result(result: RuleResult, word: str, *, verbose: bool) -> Iterator[str]:
     yield f"  {word:<8}  {result.code} {result.name}{reason}"
     shown = result.findings if verbose else result.findings[:_SHOWN_FINDINGS]
     for finding in shown:
-        yield f"            {printable(finding.place, _LINE)}"
-        yield f"              found     {printable(finding.found, _LINE)}"
-        yield f"              required  {printable(finding.required, _LINE)}"
+        yield f"            in        {printable(finding.place, _LINE)}"
+        yield f"            found     {printable(finding.found, _LINE)}"
+        yield f"            required  {printable(finding.required, _LINE)}"
     left = result.findings_total - len(shown)
     if left:
         yield f"            and {left} more"
@@ -103,19 +105,15 @@ def json_report(verdicts: Sequence[Verdict]) -> str:
         "counts": {word: found[word] for word in sorted(JUDGEMENTS)},
         "bundles": [_entry(verdict) for verdict in verdicts],
     }
-    return json.dumps(document, indent=1, ensure_ascii=True)
+    return json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False)
 
 
 def _entry(verdict: Verdict) -> dict[str, Any]:
-    return {
-        "name": verdict.name[:4096],
-        "digest": verdict.digest,
-        "verdict": verdict.judgement,
-        "exit_code": verdict.exit_code,
-        "problem": verdict.problem,
-        "rules": to_json(verdict.rules),
-        "waivers": [{"code": waiver.code, "reason": waiver.reason} for waiver in verdict.waivers],
-    }
+    entry: dict[str, Any] = to_json(verdict)
+    entry["name"] = verdict.name[:_LONGEST_NAME]
+    entry["verdict"] = entry.pop("judgement")
+    entry["exit_code"] = verdict.exit_code
+    return entry
 
 
 def _worst(verdicts: Sequence[Verdict]) -> str:

@@ -43,7 +43,7 @@ def choose(plan: BackendPlan, found: Pilot | None, rules: Ruleset) -> tuple[Disp
     cost = f"a call costs {found.enqueue_ns} ns, a GEMM takes {found.period_ns} ns"
     if found.enqueue_ns <= rules.dispatch_headroom * found.period_ns:
         return "single", cost
-    return "unrolled", cost
+    return "device_loop", cost
 
 
 def record(mode: DispatchMode, reason: str, found: Pilot, per_call: int) -> Dispatch:

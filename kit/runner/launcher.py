@@ -21,6 +21,7 @@ from kit.evidence import (
     Environment,
     Journal,
     JournalEntry,
+    JournalEvent,
     Results,
     Run,
     RunMetrics,
@@ -206,12 +207,12 @@ class _Attempt:
             )
         return tuple(derived)
 
-    def _note(self, event: str) -> None:
+    def _note(self, event: JournalEvent) -> None:
         self.entries.append(self._entry(event))
 
     def _note_run(
         self,
-        event: str,
+        event: JournalEvent,
         case: Case,
         target: Target,
         number: int,
@@ -222,7 +223,7 @@ class _Attempt:
             entry = replace(entry, status=outcome.status, reason=outcome.reason or None)
         self.entries.append(entry)
 
-    def _entry(self, event: str) -> JournalEntry:
+    def _entry(self, event: JournalEvent) -> JournalEntry:
         now_ns = time.monotonic_ns() - self.base_ns
         return JournalEntry(len(self.entries), now_ns, event, None, None, None, None, None)
 

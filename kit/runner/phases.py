@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kit.backends import Backend
-from kit.evidence import Control, StopReason
+from kit.evidence import Control, CoolDownStop, StopReason
 from kit.plan import Phases
 from kit.ruleset import Ruleset
 from kit.stability import SETTLE_NS, is_idle, is_settled, settling
@@ -182,7 +182,7 @@ def cool_down(
     telemetry: Sampler,
     idle: tuple[int, int],
     rules: Ruleset,
-) -> str:
+) -> CoolDownStop:
     """Wait until the device is idle again as it was in `idle`; says what ended the wait."""
     start_ns = clock()
     baseline_mw, baseline_c = idle_level(telemetry.read(POWER.file), *idle)

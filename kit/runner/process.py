@@ -7,8 +7,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
+from typing import BinaryIO
 
 from kit.errors import UsageError
 from kit.evidence import Status
@@ -85,22 +87,19 @@ def run_job(job: Job, on_phase: Callable[[str], None]) -> Report:
         try:
             last = _listen(reports, job.plan.timeout_s, on_phase)
             if last is None:
-                _stop(process)
-                return ended(
-                    "timed_out", f"the run took longer than timeout_s={job.plan.timeout_s:g}"
-                )
-            process.wait(timeout=_KILL_AFTER_S)
-        except subprocess.TimeoutExpired:
-            pass
+                limit = f"timeout_s={job.plan.timeout_s:g}"
+                return ended("timed_out", f"the run took longer than {limit}")
+            if last.status is not None:
+                return last
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=_KILL_AFTER_S)
         finally:
             _stop(process)
-        if last is not None and last.status is not None:
-            return last
         log.seek(0)
         return ended(*_post_mortem(process.returncode, log.read()))
 
 
-def _listen(reports: "object", timeout_s: float, on_phase: Callable[[str], None]) -> Report | None:
+def _listen(reports: BinaryIO, timeout_s: float, on_phase: Callable[[str], None]) -> Report | None:
     """Read reports until the last one or the pipe's end; None if time ran out."""
     deadline = time.monotonic() + timeout_s
     buffered = b""

@@ -4,9 +4,10 @@ Knows protocols only; which backend, clock and telemetry there are, the worker d
 """
 
 import gc
+import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,8 +21,8 @@ from kit.evidence import (
     TimingRecord,
 )
 from kit.number_format import number_format
-from kit.plan import Case, RunPlan
-from kit.rotation import gemms_per_call, input_bytes, output_bytes, sets_required, whole_chunks
+from kit.plan import Case, DispatchMode, RunPlan
+from kit.rotation import input_bytes, output_bytes, sets_for, sets_required
 from kit.ruleset import Ruleset
 from kit.runner import dispatch
 from kit.runner.phases import (
@@ -170,15 +171,14 @@ class Session:
             backend.release()
         mode, reason = dispatch.choose(plan.backend, pilot, self.rules)
         self.report("compile")
-        per_call = gemms_per_call(mode, minimum)
-        sets = whole_chunks(minimum, per_call)
+        sets = sets_for(mode, minimum, pilot.period_ns if pilot else math.inf)
         executable, hlo = self._ready(mode, sets)
         found = dispatch.pilot(backend, self.clock)
-        executable = replace(executable, gemms_per_call=per_call)
+        per_call = executable.gemms_per_call
         how = dispatch.record(mode, reason, found, per_call)
         return executable, hlo, sets, how, found.period_ns / per_call
 
-    def _ready(self, mode: "dispatch.DispatchMode", sets: int) -> tuple[Executable, str]:
+    def _ready(self, mode: DispatchMode, sets: int) -> tuple[Executable, str]:
         compiled = self.backend.compile(mode, sets)
         self.backend.allocate(sets, self.plan.test_type.fill, self.seeds.fill)
         return compiled

@@ -11,12 +11,13 @@ from typing import Any, Protocol
 
 from kit.errors import UsageError
 from kit.evidence import Anchor, Control
+from kit.plan import TimingMethod
 
 
 class Timer(Protocol):
     """One run's clock. Times are nanoseconds; host times count from the bundle's start."""
 
-    method: str
+    method: TimingMethod
     drains: int
     """How often the host waited for the device inside the loops."""
 

@@ -9,13 +9,14 @@ from typing import Any
 
 from kit.cuda_driver import Event, create_stream, enter_primary_context
 from kit.evidence import Anchor, Control
+from kit.plan import TimingMethod
 from kit.timing import Clock
 
 
 class CudaEvents:
     """See `kit.timing.Timer`."""
 
-    method = "cuda_events"
+    method: TimingMethod = "cuda_events"
 
     def __init__(self, backend: Any, clock: Clock) -> None:
         enter_primary_context()

@@ -7,13 +7,14 @@ and wake-up, so it is never called events there.
 from typing import Any
 
 from kit.evidence import Anchor, Control
+from kit.plan import TimingMethod
 from kit.timing import Clock
 
 
 class HostClock:
     """See `kit.timing.Timer`."""
 
-    method = "host_clock"
+    method: TimingMethod = "host_clock"
 
     def __init__(self, backend: Any, clock: Clock) -> None:
         self._backend = backend

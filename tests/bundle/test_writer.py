@@ -231,6 +231,13 @@ def test_secret_is_not_sealed(writer, sample, monkeypatch):
     writer.seal()
 
 
+def test_secret_in_the_plan_is_refused_before_anything_is_measured(writer, sample):
+    plan = replace(sample.plan, overrides=("system.hw_notes=see /home/mallory/notes",))
+    with pytest.raises(UsageError, match=r"data/plan\.json:\d+ holds a home folder"):
+        writer.write_record(layout.PLAN, plan)
+    assert list((writer.partial / "data").iterdir()) == []
+
+
 def test_name_that_the_plan_declares_is_sealed(writer, sample, monkeypatch):
     monkeypatch.setattr(secret_scan.getpass, "getuser", lambda: sample.plan.submission.submitter)
     monkeypatch.setattr(secret_scan.socket, "gethostname", lambda: "host-1")
@@ -244,7 +251,7 @@ def run_python(code, **options):
         capture_output=True,
         text=True,
         timeout=60,
-        env={**os.environ, "PYTHONPATH": str(Path(layout.__file__).parents[2])},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         **options,
     )
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bundles import codes, honest_cpu, honest_gpu, write
+from bundles import codes, fixed_frequency, honest_cpu, honest_gpu, write
 from kit.bundle.reader import parse, read_container
 
 HONEST = {"open": honest_gpu, "closed": lambda: honest_gpu("closed"), "cpu": honest_cpu}
@@ -44,3 +44,13 @@ def test_an_honest_bundle_reads_back_from_disk_as_it_was(kind, tmp_path):
                 assert list(run.tables[file].columns) == list(table.columns)
                 for column, values in table.columns.items():
                     assert np.array_equal(run.tables[file][column], values), (file, column)
+
+
+@pytest.mark.parametrize("division", ["open", "closed"])
+def test_a_fixed_frequency_bundle_is_honest_too(division):
+    found = codes(fixed_frequency(division))
+    assert {code for code, outcome in found.items() if outcome == "unproven"} == (
+        UNPROVEN_IN_THIS_EDITION
+    )
+    assert set(found.values()) == {"pass", "not_applicable", "unproven"}
+    assert (found["GK403"], found["GK408"]) == ("not_applicable", "pass")

@@ -159,3 +159,24 @@ def test_a_frozen_plan_of_another_form_is_wrong_use(text, line, gemm_kit, tmp_pa
     assert done.returncode == 2
     assert done.stderr.startswith(f"gemm-kit: error: {line}")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_frozen_plan_becomes_a_compliant_bundle(start, gemm_kit, tmp_path):
+    """The real measurement, without Hydra, and the real judgement."""
+    sizes = [f"workload.{name}=64" for name in "mnk"]
+    brief = [
+        "phases.idle_s=0.1", "phases.warm_up_min_launches=20", "phases.warm_up_min_s=0.1",
+        "phases.warm_up_max_s=5", "phases.profiling_min_launches=50", "phases.profiling_min_s=0.2",
+        "phases.cool_down_min_s=0.1", "phases.cool_down_max_s=1",
+    ]  # fmt: skip
+    frozen = gemm_kit("plan", "workload=custom", *sizes, *brief, "--out", "plan.json")
+    assert frozen.returncode == 0, frozen.stderr
+    hide = f"import sys; sys.modules.update(dict.fromkeys({HYDRA!r})); from kit.cli import main;"
+    done = start("-c", f"{hide} sys.exit(main())", "run", "--plan", "plan.json", "--output", "out")
+    assert done.returncode == 0, done.stderr
+    bundle = done.stdout.splitlines()[-1].removeprefix("bundle: ")
+    assert bundle.startswith("out/open/unnamed/this-machine/")
+    assert plan_of(tmp_path / bundle / "data") == plan_of(tmp_path)
+    checked = gemm_kit("check", bundle)
+    assert checked.returncode == 0, checked.stdout
+    assert checked.stdout.splitlines()[-1] == "SUMMARY: submission looks OK"

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from time import monotonic_ns
 
-SOURCE = Path(__file__).with_name("nvml_stub.c")
+FOLDER = Path(__file__).parent
 CHECKOUT = Path(__file__).resolve().parents[2]
 H200 = {
     "pci": "00000000:00:06.0",
@@ -25,15 +25,12 @@ def build(folder: Path, without: tuple[str, ...] = ()) -> Path:
     """Compile the stub into `folder` without the functions named, as an old driver lacks them."""
     folder.mkdir(parents=True)
     hidden = "".join(f"{name}; " for name in without)
-    version = folder / "exports.map"
-    version.write_text(f"{{ global: nvml*; local: {hidden}*; }};")
-    subprocess.run(
-        [
-            os.environ.get("CC", "cc"), "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC",
-            f"-Wl,--version-script={version}", str(SOURCE), "-o", str(folder / "libnvidia-ml.so.1"),
-        ],
-        check=True,
-    )  # fmt: skip
+    exports = folder / "exports.map"
+    exports.write_text(f"{{ global: nvml*; local: {hidden}*; }};")
+    flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    output = ["-o", str(folder / "libnvidia-ml.so.1"), f"-Wl,--version-script={exports}"]
+    sources = sorted(map(str, FOLDER.glob("*.c")))
+    subprocess.run([os.environ.get("CC", "cc"), *flags, *sources, *output], check=True)
     return folder
 
 

@@ -20,7 +20,7 @@ def test_pilot_measures_call_cost_and_period():
 
 
 @pytest.mark.parametrize(
-    ("enqueue_ns", "mode"), [(20_000, "single"), (70_000, "single"), (70_001, "unrolled")]
+    ("enqueue_ns", "mode"), [(20_000, "single"), (70_000, "single"), (70_001, "device_loop")]
 )
 def test_single_needs_headroom(enqueue_ns, mode):
     chosen, reason = choose(AUTO, Pilot(enqueue_ns, 100_000), RULES)

@@ -27,6 +27,14 @@ def test_only_a_module_of_the_package_is_a_source(name):
     assert caught.value.exit_code == 2
 
 
+@pytest.mark.parametrize("name", sources())
+def test_a_source_offers_what_a_member_must(name):
+    member = source(name)
+    assert set(member.TABLES) <= set(TELEMETRY_TABLES)
+    assert callable(member.connect)
+    assert callable(member.limits)
+
+
 @pytest.mark.parametrize("name", ["host", "none"])
 def test_a_source_accounts_for_every_column(name):
     with source(name).connect(NOWHERE) as connected:

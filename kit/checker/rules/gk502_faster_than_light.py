@@ -56,4 +56,4 @@ def _reason(entry: RecomputedRun) -> str:
         return "the kit's table has no one product with these hardware figures"
     if entry.metrics.graphics_mhz is None or entry.metrics.memory_mhz is None:
         return "graphics or memory clock was not sampled in the profiling windows"
-    return f"the rate {entry.run.number_format.sol_rate} of {row.product} is not known"
+    return f"the rate {entry.run.number_format.sol_rates[0]} of {row.product} is not known"

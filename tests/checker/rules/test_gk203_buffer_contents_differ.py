@@ -1,0 +1,168 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from bundles import (
+    BATCHED,
+    DECODE,
+    GUIDELINE,
+    PLAIN,
+    changed,
+    findings,
+    fixed_frequency,
+    honest_cpu,
+    honest_gpu,
+    in_every_run,
+    outcome,
+    with_column,
+    with_plan,
+    with_rows,
+    with_run,
+    without_table,
+)
+from kit.bundle.reader import Auditor
+from kit.distribution import uniform_shares
+from kit.number_format import number_format
+
+CODE = "GK203"
+FILE = "buffers.csv"
+DEEP = Auditor(deep=True)
+
+
+def set_cell(row, value):
+    def change(values):
+        values[row] = value(values[row]) if callable(value) else value
+        return values
+
+    return change
+
+
+def everywhere(bundle, column, change):
+    """The same change in every run, as one wrong fill would give."""
+    return in_every_run(bundle, with_column, FILE, column, change)
+
+
+def moved(bundle, case, count, *, row=0, source="bin_3", target="bin_4"):
+    """`count` elements of one buffer moved from a bin to another, in all runs of the case."""
+    for run in bundle.cases[case].runs:
+        number = run.document.number
+        bundle = with_column(bundle, case, number, FILE, source, set_cell(row, lambda n: n - count))
+        bundle = with_column(bundle, case, number, FILE, target, set_cell(row, lambda n: n + count))
+    return bundle
+
+
+@pytest.mark.parametrize("case", [GUIDELINE, DECODE])
+def test_a_column_that_is_not_uniform_fails_alone_and_names_buffer_and_bin(case):
+    bundle = moved(honest_gpu(), case, 4_000_000, row=2)
+    assert changed(bundle) == {CODE: "fail"}
+    found = findings(CODE, bundle)
+    assert {finding.place.partition("row ")[2] for finding in found} == {
+        "3 (B, set 0): bin_3",
+        "3 (B, set 0): bin_4",
+    }
+
+
+@pytest.mark.parametrize(("deviations", "wanted"), [(6.9, "pass"), (7.1, "fail")])
+def test_a_bin_may_be_off_by_seven_standard_deviations_and_no_more(deviations, wanted):
+    share = uniform_shares(number_format("bf16")).bins[3]
+    elements = 8192 * 16384
+    target = elements * share + deviations * np.sqrt(elements * share * (1 - share)) + 6
+    missing = int(target) - int(honest_gpu().cases[GUIDELINE].runs[0].tables[FILE]["bin_3"][0])
+    bundle = moved(honest_gpu(), GUIDELINE, -(missing // 2), target="bin_9")
+    bundle = moved(bundle, GUIDELINE, -(missing - missing // 2), target="bin_10")
+    assert outcome(CODE, bundle) == wanted
+    assert {finding.place.rpartition(" ")[2] for finding in findings(CODE, bundle)} <= {"bin_3"}
+
+
+def test_zeros_of_a_truncating_cast_fail():
+    elements = 8192 * 16384
+    bundle = everywhere(honest_gpu(), "zeros", set_cell(0, elements))
+    assert any(
+        finding.place.endswith("row 1 (A, set 0): zeros") and finding.found == str(elements)
+        for finding in findings(CODE, bundle)
+    )
+
+
+def test_values_outside_the_range_are_missing_from_the_bins():
+    bundle = everywhere(honest_cpu(), "bin_5", set_cell(3, lambda count: count - 1))
+    places = [finding.place for finding in findings(CODE, bundle)]
+    assert any(place.endswith("row 4 (A, set 3): bins") for place in places)
+
+
+def test_two_buffers_with_one_checksum_fail():
+    def repeat(values):
+        values[1] = values[0]
+        return values
+
+    bundle = honest_gpu()
+    for number in (1, 2, 3):
+        bundle = with_column(bundle, GUIDELINE, number, FILE, "checksum", repeat)
+    assert changed(bundle) == {CODE: "fail"}
+    assert {finding.required for finding in findings(CODE, bundle)} == {"no two buffers alike"}
+
+
+@pytest.mark.parametrize("column", ["checksum", "zeros", "bin_7"])
+def test_a_small_buffer_of_set_0_is_recomputed_exactly(column):
+    bundle = everywhere(honest_cpu(), column, set_cell(0, lambda value: value ^ 1))
+    assert changed(bundle) == {CODE: "fail"}
+    exact = [f for f in findings(CODE, bundle) if "recomputed from the seed" in f.required]
+    assert {finding.place.partition("csv: ")[2] for finding in exact} == {
+        f"row 1 (A, set 0): {column}"
+    }
+    assert len(exact) == 4  # two cases of two runs
+
+
+def test_the_other_sets_are_recomputed_only_when_the_auditor_goes_deep():
+    bundle = everywhere(honest_cpu(), "checksum", set_cell(5, lambda value: value ^ 1))
+    assert outcome(CODE, bundle) == "pass"
+    assert outcome(CODE, replace(bundle, auditor=DEEP)) == "fail"
+    assert outcome(CODE, replace(honest_cpu(), auditor=DEEP)) == "pass"
+
+
+def test_the_a_buffer_of_the_decode_case_has_just_the_size_that_is_recomputed():
+    bundle = honest_gpu()
+    for number in (1, 2, 3):
+        bundle = with_column(bundle, DECODE, number, FILE, "checksum", set_cell(0, 12345))
+    (finding, *_) = findings(CODE, bundle)
+    assert finding.found == "12345"
+    assert "A, set 0" in finding.place
+    assert "recomputed from the seed" in finding.required
+
+
+def test_runs_of_one_case_must_hold_the_same():
+    bundle = with_column(honest_gpu(), GUIDELINE, 2, FILE, "checksum", set_cell(3, 99))
+    assert changed(bundle) == {CODE: "fail"}
+    (finding,) = findings(CODE, bundle)
+    assert finding.place.endswith("-02/buffers.csv: column checksum")
+
+
+def test_rows_must_be_all_sets_in_order():
+    def swap(run):
+        table = run.tables[FILE]
+        order = np.arange(len(table))
+        order[[0, 1]] = order[[1, 0]]
+        columns = {name: values[order] for name, values in table.columns.items()}
+        return replace(run, tables=run.tables | {FILE: replace(table, columns=columns)})
+
+    (finding,) = findings(CODE, with_run(honest_gpu(), GUIDELINE, 1, swap))
+    assert finding.required == "2 sets of A, then of B, then of D"
+    short = with_rows(honest_gpu(), GUIDELINE, 1, FILE, lambda table: table["operand"] < 2)
+    assert outcome(CODE, short) == "fail"
+
+
+def test_a_zero_fill_holds_nothing_but_zeros():
+    assert outcome(CODE, fixed_frequency()) == "pass"
+    for column, value in (("zeros", 65535), ("checksum", 1)):
+        bundle = with_column(fixed_frequency(), DECODE, 1, FILE, column, set_cell(0, value))
+        (finding, *_) = findings(CODE, bundle)
+        assert finding.required == "65536 zeros"
+
+
+def test_a_uniform_fill_called_zero_fails_and_the_other_way_round():
+    assert outcome(CODE, with_plan(honest_gpu(), test_type__fill="zero")) == "fail"
+    assert outcome(CODE, with_plan(fixed_frequency(), test_type__fill="uniform")) == "fail"
+
+
+@pytest.mark.parametrize("case", [PLAIN, BATCHED])
+def test_without_the_table_nothing_is_proven(case):
+    assert outcome(CODE, without_table(honest_cpu(), case, 1, FILE)) == "unproven"

@@ -1,0 +1,102 @@
+from dataclasses import replace
+
+import pytest
+from bundles import (
+    DECODE,
+    GUIDELINE,
+    PLAIN,
+    changed,
+    findings,
+    honest_cpu,
+    honest_gpu,
+    outcome,
+    result,
+    with_field,
+    with_hlo,
+    with_plan,
+)
+from hlo_texts import library_gemms
+from kit.bundle.layout import hlo_name
+from kit.plan import Case
+
+CODE = "GK205"
+
+
+def test_operands_of_another_type_warn_open_and_fail_closed():
+    for division, severity in (("open", "warn"), ("closed", "fail")):
+        bundle = with_hlo(honest_gpu(division), DECODE, lambda text: text.replace("bf16[", "f32["))
+        assert changed(bundle) == {CODE: severity}
+        found = findings(CODE, bundle)
+        assert len(found) == 3  # one for each run that launched it
+        assert found[0].found == "f32: bf16 is emulated"
+        (name,) = bundle.cases[DECODE].hlo
+        assert found[0].place == f"data/cases/{DECODE}/{name}: operands of the products"
+
+
+def test_a_converted_operand_on_a_cpu_is_called_emulated():
+    """bf16 on a CPU: XLA converts both operands to f32 and multiplies those."""
+    bundle = with_hlo(honest_cpu(), PLAIN, lambda text: text.replace("f32[", "f64["))
+    (finding, _) = findings(CODE, bundle)
+    assert finding.found == "f64: fp32 is emulated"
+    assert finding.severity == "warn"
+
+
+def as_format(number_format, **hlo):
+    """The closed bundle's guideline case in another number format, as far as this rule looks."""
+    bundle = honest_gpu("closed")
+    case = bundle.plan.cases[0]
+    case = Case(case.id, case.workload, number_format)
+    text = library_gemms(case, 1, **hlo)
+    found = bundle.cases[GUIDELINE]
+    bundle = replace(
+        bundle,
+        plan=replace(bundle.plan, cases=(case, bundle.plan.cases[1])),
+        cases=bundle.cases | {GUIDELINE: replace(found, hlo={hlo_name(text): text})},
+    )
+    for number in (1, 2, 3):
+        bundle = with_field(bundle, GUIDELINE, number, "executable.hlo", hlo_name(text))
+    return bundle
+
+
+@pytest.mark.parametrize("number_format", ["fp64", "bf16", "fp16", "e4m3", "int8", "tf32"])
+def test_every_format_in_its_own_type_passes(number_format):
+    assert outcome(CODE, as_format(number_format)) == "pass"
+
+
+def test_fp32_must_ask_for_the_highest_precision_on_a_gpu():
+    assert outcome(CODE, as_format("fp32", precision="HIGHEST")) == "pass"
+    for hlo in ({"precision": "DEFAULT"}, {"precision": "HIGH"}):
+        (finding, *_) = findings(CODE, as_format("fp32", **hlo))
+        assert finding.found == hlo["precision"]
+        assert finding.required.startswith("HIGHEST")
+    algorithm = {"precision": "HIGHEST", "algorithm": "ALG_DOT_TF32_TF32_F32"}
+    assert outcome(CODE, as_format("fp32", **algorithm)) == "fail"
+
+
+def test_tf32_at_the_highest_precision_is_fp32():
+    assert outcome(CODE, as_format("tf32", precision="HIGHEST")) == "fail"
+    algorithm = {"precision": "DEFAULT", "algorithm": "ALG_DOT_TF32_TF32_F32"}
+    assert outcome(CODE, as_format("tf32", **algorithm)) == "pass"
+
+
+def test_precision_is_not_judged_on_a_cpu():
+    bundle = with_hlo(honest_cpu(), PLAIN, lambda text: text.replace("highest", "default"))
+    assert outcome(CODE, bundle) == "pass"
+
+
+@pytest.mark.parametrize("text", ["", "no module", "HloModule x\n"])
+def test_a_text_that_is_no_module_proves_nothing(text):
+    found = result(CODE, with_hlo(honest_gpu(), DECODE, lambda _: text))
+    assert found.outcome == "unproven"
+    assert "the HLO cannot be read" in found.reason
+
+
+def test_a_missing_text_proves_nothing():
+    bundle = with_field(honest_gpu(), DECODE, 1, "executable.hlo", "0" * 16 + ".hlo.txt")
+    assert result(CODE, bundle).outcome == "unproven"
+
+
+def test_no_run_proves_nothing():
+    empty = {case: replace(found, runs=()) for case, found in honest_gpu().cases.items()}
+    found = result(CODE, replace(with_plan(honest_gpu()), cases=empty))
+    assert (found.outcome, found.reason) == ("unproven", "the bundle holds no measured run")

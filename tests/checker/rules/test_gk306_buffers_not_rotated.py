@@ -1,0 +1,65 @@
+import pytest
+from bundles import (
+    DECODE,
+    GUIDELINE,
+    PLAIN,
+    changed,
+    findings,
+    honest_cpu,
+    honest_gpu,
+    outcome,
+    with_column,
+    without_table,
+)
+
+CODE = "GK306"
+FILE = "buffers.csv"
+
+
+def with_address(bundle, case, row, address, columns=("address_before", "address_after")):
+    def change(values):
+        values[row] = address
+        return values
+
+    for column in columns:
+        bundle = with_column(bundle, case, 1, FILE, column, change)
+    return bundle
+
+
+@pytest.mark.parametrize(("honest", "case"), [(honest_gpu, GUIDELINE), (honest_cpu, PLAIN)])
+def test_two_sets_in_one_place_fail_alone_and_are_named(honest, case):
+    first = int(honest().cases[case].runs[0].tables[FILE]["address_before"][0])
+    bundle = with_address(honest(), case, 1, first)
+    assert changed(bundle) == {CODE: "fail"}
+    (finding,) = findings(CODE, bundle)
+    assert finding.found == "A, set 1 begins inside A, set 0"
+
+
+@pytest.mark.parametrize(("overlap", "wanted"), [(0, "pass"), (1, "fail")])
+def test_buffers_may_touch_and_not_overlap_by_a_byte(overlap, wanted):
+    table = honest_gpu().cases[DECODE].runs[0].tables[FILE]
+    # A is 8 x 8192 bf16: 131,072 bytes, so set 1 may begin right behind set 0.
+    end_of_first = int(table["address_before"][0]) + 8 * 8192 * 2
+    bundle = with_address(honest_gpu(), DECODE, 1, end_of_first - overlap)
+    assert outcome(CODE, bundle) == wanted
+
+
+def test_an_output_inside_an_operand_fails():
+    table = honest_gpu().cases[DECODE].runs[0].tables[FILE]
+    bundle = with_address(honest_gpu(), DECODE, 4, int(table["address_before"][2]) + 4096)
+    (finding,) = findings(CODE, bundle)
+    assert finding.found == "D, set 0 begins inside B, set 0"
+
+
+def test_a_buffer_that_moved_fails_alone():
+    table = honest_gpu().cases[GUIDELINE].runs[0].tables[FILE]
+    elsewhere = int(table["address_before"][5]) + 256
+    bundle = with_address(honest_gpu(), GUIDELINE, 5, elsewhere, ("address_after",))
+    assert changed(bundle) == {CODE: "fail"}
+    (finding,) = findings(CODE, bundle)
+    assert finding.place.endswith("-01/buffers.csv: row 6 (D, set 1)")
+    assert finding.found.startswith(str(elsewhere))
+
+
+def test_without_the_table_nothing_is_proven():
+    assert outcome(CODE, without_table(honest_cpu(), PLAIN, 1, FILE)) == "unproven"

@@ -1,0 +1,123 @@
+import pytest
+from bundles import (
+    DECODE,
+    GUIDELINE,
+    PLAIN,
+    changed,
+    findings,
+    honest_cpu,
+    honest_gpu,
+    outcome,
+    with_column,
+    with_field,
+    without_table,
+)
+
+CODE = "GK311"
+
+
+@pytest.mark.parametrize(
+    ("path", "anchor"),
+    [
+        ("phases.idle_start_ns", "started_ns"),
+        ("phases.idle_end_ns", "phases.idle_start_ns"),
+        ("timing.start.before_ns", "phases.idle_end_ns"),
+        ("timing.start.after_ns", "timing.start.before_ns"),
+        ("phases.cool_down_start_ns", "timing.end.after_ns"),
+        ("phases.cool_down_end_ns", "phases.cool_down_start_ns"),
+        ("ended_ns", "phases.cool_down_end_ns"),
+    ],
+)
+@pytest.mark.parametrize(("honest", "case"), [(honest_gpu, DECODE), (honest_cpu, PLAIN)])
+def test_each_moment_follows_the_one_before(honest, case, path, anchor):
+    document = honest().cases[case].runs[0].document
+    before = document
+    for name in anchor.split("."):
+        before = getattr(before, name)
+    bundle = with_field(honest(), case, 1, path, before - 1)
+    places = {finding.place.partition("run.json: ")[2] for finding in findings(CODE, bundle)}
+    assert path in places
+
+
+@pytest.mark.parametrize("path", ["phases.idle_start_ns", "phases.cool_down_start_ns"])
+def test_moments_may_coincide(path):
+    """The idle phase may begin with the run, the cool-down with the last drained moment."""
+    document = honest_gpu().cases[DECODE].runs[0].document
+    earliest = {"phases.idle_start_ns": document.started_ns,
+                "phases.cool_down_start_ns": document.timing.end.after_ns}[path]  # fmt: skip
+    assert outcome(CODE, with_field(honest_gpu(), DECODE, 1, path, earliest)) == "pass"
+
+
+def test_a_cool_down_before_the_last_drained_moment_fails_alone():
+    bundle = with_field(
+        honest_gpu(), GUIDELINE, 2, "phases.cool_down_start_ns", lambda t: t - 1_000_000
+    )
+    assert changed(bundle) == {CODE: "fail"}
+    (finding,) = findings(CODE, bundle)
+    assert finding.required.startswith("timing.end.after_ns")
+
+
+@pytest.mark.parametrize("column", ["enqueue_start_ns", "enqueue_end_ns"])
+def test_launches_are_handed_over_in_order(column):
+    def change(values):
+        values[20] = values[21] + 10**9
+        return values
+
+    bundle = with_column(honest_gpu(), GUIDELINE, 1, "windows.csv", column, change)
+    assert changed(bundle) == {CODE: "fail"}
+    (finding,) = findings(CODE, bundle)
+    assert "enqueue columns" in finding.place
+
+
+def test_the_first_launch_follows_the_drained_moment():
+    def change(values):
+        values[0] -= 1_000_000
+        return values
+
+    bundle = with_column(honest_gpu(), GUIDELINE, 1, "windows.csv", "enqueue_start_ns", change)
+    assert findings(CODE, bundle)[0].place.endswith("first enqueue of windows.csv")
+
+
+@pytest.mark.parametrize("file", ["clocks.csv", "power.csv", "energy.csv"])
+@pytest.mark.parametrize("shift_ns", [-3_600 * 10**9, 3_600 * 10**9])
+def test_telemetry_of_another_hour_fails(file, shift_ns):
+    bundle = with_column(honest_gpu(), DECODE, 3, file, "t_ns", lambda t: t + shift_ns)
+    found = findings(CODE, bundle)
+    assert [finding.place.rpartition("/")[2] for finding in found] == [f"{file}: column t_ns"]
+
+
+@pytest.mark.parametrize(("beyond", "wanted"), [(0, "pass"), (1, "fail")])
+def test_the_last_burst_ends_with_the_run_at_the_latest(beyond, wanted):
+    ended = honest_gpu().cases[DECODE].runs[0].document.ended_ns
+
+    def change(bursts):
+        start = honest_gpu().cases[DECODE].runs[0].tables["power.csv"]["t_ns"][-1]
+        bursts[-1] = ended - start + beyond
+        return bursts
+
+    bundle = with_column(honest_gpu(), DECODE, 1, "power.csv", "burst_ns", change)
+    assert outcome(CODE, bundle) == wanted
+
+
+def test_the_device_cannot_have_worked_longer_than_the_run_lasted():
+    bundle = with_column(
+        honest_gpu(), DECODE, 1, "windows.csv", "duration_ns", lambda ns: ns * 4
+    )
+    assert any("at most the run's" in finding.required for finding in findings(CODE, bundle))
+
+
+def test_durations_that_wrap_an_int64_are_still_too_long():
+    bundle = with_column(
+        honest_cpu(), PLAIN, 1, "windows.csv", "duration_ns", lambda ns: ns * 0 + 2**62
+    )
+    found = [f for f in findings(CODE, bundle) if "duration_ns" in f.place]
+    assert found[0].found == f"{30 * 2**62} ns"
+
+
+def test_an_anchor_that_runs_backwards_fails():
+    bundle = with_field(honest_gpu(), DECODE, 1, "timing.end.before_ns", lambda t: t + 10**9)
+    assert outcome(CODE, bundle) == "fail"
+
+
+def test_without_windows_nothing_is_proven():
+    assert outcome(CODE, without_table(honest_cpu(), PLAIN, 1, "windows.csv")) == "unproven"

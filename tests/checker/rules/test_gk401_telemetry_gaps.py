@@ -1,0 +1,118 @@
+import numpy as np
+import pytest
+from bundles import (
+    DECODE,
+    GUIDELINE,
+    changed,
+    findings,
+    honest_cpu,
+    honest_gpu,
+    outcome,
+    result,
+    with_field,
+    with_rows,
+    without_column,
+    without_table,
+)
+from kit.timeline import profiling_interval
+
+CODE = "GK401"
+
+
+def profiling(case):
+    run = honest_gpu().cases[case].runs[0]
+    return profiling_interval(run.document.timing, run.tables["windows.csv"])
+
+
+def without_samples(case, file, first_ns, last_ns):
+    """Run 1 without the samples in [first, last)."""
+    return with_rows(
+        honest_gpu(), case, 1, file, lambda t: (t["t_ns"] < first_ns) | (t["t_ns"] >= last_ns)
+    )
+
+
+@pytest.mark.parametrize("file", ["clocks.csv", "power.csv"])
+@pytest.mark.parametrize("where", ["start", "middle", "end"])
+def test_a_second_without_samples_fails_wherever_it_is(file, where):
+    start, end = profiling(GUIDELINE)
+    second = 10**9
+    first = {"start": start - second // 2, "middle": start + second, "end": end - second // 2}[where]
+    bundle = without_samples(GUIDELINE, file, first, first + second)
+    found = [finding for finding in findings(CODE, bundle) if file in finding.place]
+    assert len(found) == 1
+    assert "without a sample" in found[0].found
+    assert "5 periods" in found[0].required
+
+
+def test_it_fails_alone():
+    start, _ = profiling(GUIDELINE)
+    bundle = without_samples(GUIDELINE, "clocks.csv", start + 10**9, start + 2 * 10**9)
+    assert changed(bundle) == {CODE: "fail"}
+
+
+@pytest.mark.parametrize(("missing", "wanted"), [(3, "pass"), (6, "fail")])
+def test_five_periods_are_the_edge(missing, wanted):
+    """Samples come about 20 ms apart, so 3 missing ones leave 80 ms and 6 leave 140 ms."""
+    start, _ = profiling(GUIDELINE)
+    table = honest_gpu().cases[GUIDELINE].runs[0].tables["clocks.csv"]
+    first = int(np.searchsorted(table["t_ns"], start + 10**9))
+    dropped = set(range(first, first + missing))
+    bundle = with_rows(
+        honest_gpu(), GUIDELINE, 1, "clocks.csv",
+        lambda t: np.array([row not in dropped for row in range(len(t))]),
+    )  # fmt: skip
+    assert outcome(CODE, bundle) == wanted
+
+
+@pytest.mark.parametrize(("samples", "wanted"), [(50, "pass"), (49, "fail")])
+def test_fifty_clock_samples_are_the_edge(samples, wanted):
+    """A sampler as slow as it says leaves no gap, but too few samples."""
+    start, end = profiling(DECODE)
+    table = honest_gpu().cases[DECODE].runs[0].tables["clocks.csv"]
+    inside = np.flatnonzero((table["t_ns"] >= start) & (table["t_ns"] < end))
+    kept = set(inside[np.linspace(0, len(inside) - 1, samples).astype(int)].tolist())
+    inside = set(inside.tolist())
+    bundle = with_rows(
+        honest_gpu(), DECODE, 1, "clocks.csv",
+        lambda t: np.array([row not in inside or row in kept for row in range(len(t))]),
+    )  # fmt: skip
+    assert outcome(CODE, bundle) == wanted
+    assert all(finding.required == "at least 50" for finding in findings(CODE, bundle))
+
+
+@pytest.mark.parametrize("file", ["clocks.csv", "power.csv"])
+def test_a_missing_table_proves_nothing(file):
+    found = result(CODE, without_table(honest_gpu(), GUIDELINE, 1, file))
+    assert found.outcome == "unproven"
+    assert f"{file} is missing" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("file", "column"),
+    [
+        ("clocks.csv", "graphics_mhz"),
+        ("clocks.csv", "memory_mhz"),
+        ("clocks.csv", "event_reasons"),
+        ("power.csv", "gpu_c"),
+    ],
+)
+def test_a_missing_column_proves_nothing(file, column):
+    found = result(CODE, without_column(honest_gpu(), GUIDELINE, 1, file, column))
+    assert found.outcome == "unproven"
+    assert f"{file} lacks {column}" in found.reason
+
+
+def test_one_kind_of_power_is_enough():
+    bundle = without_column(honest_gpu(), GUIDELINE, 1, "power.csv", "power_instant_mw")
+    assert outcome(CODE, bundle) == "pass"
+    bundle = without_column(bundle, GUIDELINE, 1, "power.csv", "power_average_mw")
+    assert outcome(CODE, bundle) == "unproven"
+
+
+def test_without_a_period_gaps_are_unproven():
+    bundle = with_field(honest_gpu(), GUIDELINE, 1, "telemetry.health", ())
+    assert "sampling period" in result(CODE, bundle).reason
+
+
+def test_a_cpu_is_not_judged():
+    assert outcome(CODE, honest_cpu()) == "not_applicable"

@@ -1,0 +1,166 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import kit
+from bundles import honest_cpu, write
+from kit.checker import pool
+from kit.checker.pool import judge_all
+from kit.checker.tree import Candidate
+from kit.checker.verdict import Waiver
+
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(kit.__file__).parents[1])}
+
+# A worker whose judge does what the bundle's name says, in place of judging it.
+_ACTING = """
+import os, signal, sys, time
+sys.path = sys.argv[1:]
+import kit.checker.judge as module
+honest = module.judge
+
+def judge(path, *, auditor, waivers, name):
+    if name == "crash":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if name == "leave":
+        os._exit(3)
+    if name == "hang":
+        time.sleep(60)
+    if name == "chatter":
+        print("noise on stdout", flush=True)
+    if name == "eat":
+        bytearray(2**40)
+    return honest(path, auditor=auditor, waivers=waivers, name=name)
+
+module.judge = judge
+from kit.checker.worker import serve
+serve()
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write(honest_cpu(), tmp_path_factory.mktemp("pool") / "honest")
+
+
+def judged(folder, names, **options):
+    candidates = [Candidate(folder, name) for name in names]
+    return [(verdict.name, verdict.judgement) for verdict in judge_all(candidates, **options)]
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 5])
+def test_in_the_order_given(folder, jobs):
+    names = ["c", "a", "b"]
+    assert judged(folder, names, jobs=jobs) == [(name, "compliant") for name in names]
+
+
+def test_a_candidate_with_a_problem_needs_no_worker(tmp_path, monkeypatch):
+    monkeypatch.setattr(pool, "_start", lambda: pytest.fail("a process was started"))
+    (verdict,) = judge_all([Candidate(tmp_path, "x", "no bundle here")])
+    assert (verdict.judgement, verdict.problem) == ("refused", "no bundle here")
+
+
+def test_auditor_and_waivers_arrive(folder):
+    (asked,) = judge_all([Candidate(folder, "x")], challenge="ab" * 16)
+    assert [rule.code for rule in asked.rules if rule.outcome == "fail"] == ["GK605"]
+    waiver = Waiver("GK605", asked.digest, "asked too late")
+    (waived,) = judge_all([Candidate(folder, "x")], challenge="ab" * 16, waivers=[waiver])
+    assert (waived.judgement, waived.waivers) == ("compliant", (waiver,))
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize(("name", "problem"), [("crash", "signal 11"), ("leave", "exit code 3")])
+def test_a_dying_worker_takes_no_other_bundle_along(folder, monkeypatch, jobs, name, problem):
+    monkeypatch.setattr(pool, "_START", _ACTING)
+    candidates = [Candidate(folder, each) for each in ("a", name, "b", "c")]
+    verdicts = list(judge_all(candidates, jobs=jobs))
+    assert [verdict.judgement for verdict in verdicts] == [
+        "compliant",
+        "internal_error",
+        "compliant",
+        "compliant",
+    ]
+    assert verdicts[1].problem == f"the process that judged it ended ({problem})"
+
+
+def test_a_bundle_that_takes_too_long(folder, monkeypatch):
+    monkeypatch.setattr(pool, "_START", _ACTING)
+    monkeypatch.setattr(pool, "LIMIT_S", 2.0)
+    started = time.monotonic()
+    assert judged(folder, ["hang", "a"]) == [("hang", "refused"), ("a", "compliant")]
+    assert time.monotonic() - started < 20
+
+
+def test_memory_is_bounded(folder, monkeypatch):
+    monkeypatch.setattr(pool, "_START", _ACTING)
+    (verdict,) = judge_all([Candidate(folder, "eat")])
+    assert verdict.judgement == "internal_error"
+
+
+def test_what_is_printed_is_no_verdict(folder, monkeypatch):
+    monkeypatch.setattr(pool, "_START", _ACTING)
+    assert judged(folder, ["chatter"]) == [("chatter", "compliant")]
+
+
+def test_workers_end_with_the_caller(folder):
+    verdicts = judge_all([Candidate(folder, str(number)) for number in range(50)], jobs=2)
+    next(verdicts)
+    children = _children()
+    assert children
+    verdicts.close()
+    assert not _children() & children
+
+
+def _children():
+    """Ids of this process's living children."""
+    found = set()
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, parent = entry.read_text().rpartition(")")[2].split()[:2]
+            if int(parent) == os.getpid() and state != "Z":
+                found.add(entry.parent.name)
+    return found
+
+
+def test_nothing_is_imported_from_the_working_folder(folder, tmp_path):
+    (tmp_path / "numpy.py").write_text("raise SystemExit('imported from the working folder')")
+    code = (
+        "from pathlib import Path; from kit.checker.pool import judge_all;"
+        "from kit.checker.tree import Candidate;"
+        f"print([v.judgement for v in judge_all([Candidate(Path({str(folder)!r}), 'x')])])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == "['compliant']\n"
+
+
+def test_interrupt_leaves_no_process(folder):
+    code = f"""
+from pathlib import Path
+from kit.checker.pool import judge_all
+from kit.checker.tree import Candidate
+candidates = [Candidate(Path({str(folder)!r}), str(n)) for n in range(10_000)]
+for verdict in judge_all(candidates, jobs=2):
+    print(verdict.name, flush=True)
+"""
+    with subprocess.Popen(
+        [sys.executable, "-P", "-c", code],
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout.readline() == "0\n"
+        process.send_signal(signal.SIGINT)
+        process.stdout.read()
+        assert process.wait(20) != 0
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)

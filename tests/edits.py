@@ -1,0 +1,224 @@
+"""Ways to change exactly one thing in a bundle; `bundles` offers them to tests."""
+
+from dataclasses import replace
+
+from honest import hlo_file, rederived
+from kit.bundle import layout
+from kit.bundle.manifest import (
+    TAGGED,
+    format_bag_info,
+    format_manifest,
+    parse_bag_info,
+    sha256,
+)
+from kit.bundle.writer import BundleWriter
+from kit.evidence import environment_digest
+from kit.trace import TABLES, Table
+
+
+def with_fields(record, **changes):
+    """A copy of a frozen record; keys are field paths with `__` for the dots."""
+    for path, value in changes.items():
+        record = _at(record, path.split("__"), value)
+    return record
+
+
+def field(record, path):
+    """The value at a dotted path of a record."""
+    for name in path.split("."):
+        record = record[name] if isinstance(record, dict) else getattr(record, name)
+    return record
+
+
+def _at(record, path, value):
+    name, *rest = path
+    if isinstance(record, dict):
+        return record | {name: _at(record[name], rest, value) if rest else value}
+    return replace(record, **{name: _at(getattr(record, name), rest, value) if rest else value})
+
+
+def with_plan(bundle, **changes):
+    """Plan changed; keys as in `with_fields`."""
+    return replace(bundle, plan=with_fields(bundle.plan, **changes))
+
+
+def with_system(bundle, **changes):
+    """System description changed."""
+    return replace(bundle, system=with_fields(bundle.system, **changes))
+
+
+def with_environment(bundle, *, noticed=True, **changes):
+    """Environment changed; `device__x` changes fact x of the first device.
+
+    The runs' digests follow, as if each had seen it, unless `noticed` is false.
+    """
+    facts = {k.removeprefix("device__"): v for k, v in changes.items() if k.startswith("device__")}
+    rest = {k: v for k, v in changes.items() if not k.startswith("device__")}
+    environment = with_fields(bundle.environment, **rest)
+    first, *others = environment.devices
+    devices = (with_fields(first, **facts), *others)
+    found = replace(bundle, environment=replace(environment, devices=devices))
+    return _with_digests(found) if noticed else found
+
+
+def _with_digests(bundle):
+    digest = environment_digest(bundle.environment)
+
+    def follow(run):
+        return replace(run, document=with_fields(run.document, environment_sha256=digest))
+
+    cases = {
+        name: replace(case, runs=tuple(map(follow, case.runs)))
+        for name, case in bundle.cases.items()
+    }
+    return replace(bundle, cases=cases)
+
+
+def with_claims(bundle, case, number, **changes):
+    """Claimed figures of one run changed."""
+    cases = tuple(
+        replace(
+            claim,
+            runs=tuple(with_fields(r, **changes) if r.number == number else r for r in claim.runs),
+        )
+        if claim.id == case
+        else claim
+        for claim in bundle.claims.cases
+    )
+    return replace(bundle, claims=replace(bundle.claims, cases=cases))
+
+
+def with_run(bundle, case, number, change, *, derive=True):
+    """One run (RunEvidence) replaced by `change(run)`; claims follow unless `derive` is false."""
+    found = bundle.cases[case]
+    runs = tuple(change(run) if run.document.number == number else run for run in found.runs)
+    changed = replace(bundle, cases=bundle.cases | {case: replace(found, runs=runs)})
+    return rederived(changed) if derive else changed
+
+
+def with_field(bundle, case, number, path, value):
+    """One field of a run's document; `value` may be a function of the old value."""
+
+    def change(run):
+        new = value(field(run.document, path)) if callable(value) else value
+        return replace(run, document=_at(run.document, path.split("."), new))
+
+    return with_run(bundle, case, number, change)
+
+
+def with_table(bundle, case, number, file, change):
+    """One table of a run replaced by `change(table)`; the sampler's row count follows."""
+
+    def edit(run):
+        table = change(run.tables[file])
+        health = tuple(
+            replace(entry, bursts=len(table)) if entry.table == file else entry
+            for entry in run.document.telemetry.health
+        )
+        document = with_fields(run.document, telemetry__health=health)
+        return replace(run, document=document, tables=run.tables | {file: table})
+
+    return with_run(bundle, case, number, edit)
+
+
+def with_column(bundle, case, number, file, column, change):
+    """One column replaced by `change(a copy of its values)`; None drops the column."""
+
+    def edit(table):
+        columns = dict(table.columns)
+        values = change(columns.pop(column).copy())
+        if values is not None:
+            columns[column] = values
+        return Table({name: columns[name] for name in table.columns if name in columns})
+
+    return with_table(bundle, case, number, file, edit)
+
+
+def with_rows(bundle, case, number, file, keep):
+    """Only the rows of a table where `keep(table)` is true."""
+    return with_table(bundle, case, number, file, lambda table: table.rows(keep(table)))
+
+
+def without_table(bundle, case, number, file):
+    """The run without one table, as if nothing in it could be read."""
+    return _without(bundle, case, number, file, None)
+
+
+def without_column(bundle, case, number, file, column):
+    """The run without one telemetry column, as if the device did not supply it."""
+    return _without(bundle, case, number, file, column)
+
+
+def _without(bundle, case, number, file, column):
+    def edit(run):
+        tables = {name: table for name, table in run.tables.items() if name != file}
+        if column is not None:
+            kept = {k: v for k, v in run.tables[file].columns.items() if k != column}
+            tables[file] = Table(kept)
+        telemetry = run.document.telemetry
+        metrics = tuple(
+            replace(metric, status="not_supported", reason="not supplied")
+            if metric.table == file and column in (None, metric.column)
+            else metric
+            for metric in telemetry.metrics
+        )
+        health = tuple(entry for entry in telemetry.health if entry.table in tables)
+        changed = replace(telemetry, metrics=metrics, health=health)
+        return replace(run, document=replace(run.document, telemetry=changed), tables=tables)
+
+    return with_run(bundle, case, number, edit)
+
+
+def in_every_run(bundle, edit, *arguments):
+    """`edit(bundle, case, number, *arguments)` for every run of every case."""
+    for case, found in bundle.cases.items():
+        for run in found.runs:
+            bundle = edit(bundle, case, run.document.number, *arguments)
+    return bundle
+
+
+def with_hlo(bundle, case, change):
+    """The case's HLO text changed, its file and the runs' reference to it renamed to match."""
+    ((_, text),) = bundle.cases[case].hlo.items()
+    name, new = hlo_file(change(text))
+    found = bundle.cases[case]
+    runs = tuple(
+        replace(run, document=with_fields(run.document, executable__hlo=name)) for run in found.runs
+    )
+    cases = bundle.cases | {case: replace(found, hlo={name: new}, runs=runs)}
+    return replace(bundle, cases=cases)
+
+
+def write(bundle, folder):
+    """Write a bundle into the new folder `folder` as the runner would, seal it, return its path."""
+    writer = BundleWriter(folder.parent, folder.name)
+    writer.write_record(layout.PLAN, bundle.plan)
+    writer.write_record(layout.SYSTEM, bundle.system)
+    writer.write_record(layout.ENVIRONMENT, bundle.environment)
+    writer.write_record(layout.JOURNAL, bundle.journal)
+    writer.write_record(layout.RESULTS, bundle.claims)
+    for name, case in bundle.cases.items():
+        writer.write_record(layout.case_file(name), case.record)
+        for file, text in case.hlo.items():
+            writer.write_text(layout.hlo_file(name, file), text)
+        for run in case.runs:
+            writer.write_record(f"{run.path}/run.json", run.document)
+            for file, table in run.tables.items():
+                writer.write_table(run.path, TABLES[file], table.columns)
+    return writer.seal()
+
+
+def reseal(folder):
+    """Make the manifests fit a bundle that was edited on disk, as a forger would."""
+    payload = {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in (folder / layout.PAYLOAD).rglob("*")
+        if path.is_file()
+    }
+    info = parse_bag_info((folder / "bag-info.txt").read_bytes())
+    info = replace(info, octets=sum(map(len, payload.values())), files=len(payload))
+    (folder / "bag-info.txt").write_bytes(format_bag_info(info))
+    manifest = format_manifest({path: sha256(data) for path, data in payload.items()})
+    (folder / "manifest-sha256.txt").write_bytes(manifest)
+    tags = {name: sha256((folder / name).read_bytes()) for name in TAGGED}
+    (folder / "tagmanifest-sha256.txt").write_bytes(format_manifest(tags))

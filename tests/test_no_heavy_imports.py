@@ -1,0 +1,61 @@
+"""The checker runs where nothing but its five dependencies is installed, and imports no more."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bundles import honest_gpu, write
+
+FORBIDDEN = {"jax", "jaxlib", "pynvml", "hydra", "omegaconf", "yaml"}
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[1])}
+
+
+def loaded_by(code):
+    """Top-level modules in a fresh interpreter after `code`."""
+    listing = f"{code}\nimport json, sys; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", listing], env=ENVIRONMENT, capture_output=True, text=True, check=True
+    )
+    return {name.partition(".")[0] for name in json.loads(done.stdout.splitlines()[-1])}
+
+
+def test_check_and_every_rule():
+    loaded = loaded_by(
+        "import kit.cli.check, kit.cli.explain, kit.checker.worker, kit.checker.pool\n"
+        "from kit.checker.catalogue import all_rules\nassert len(all_rules()) > 20\n"
+        "import kit.checker.judge, kit.checker.report, kit.checker.reference, kit.checker.waivers"
+    )
+    assert {"numpy", "jsonschema", "click"} <= loaded
+    assert not loaded & FORBIDDEN
+
+
+def test_judging_a_bundle(tmp_path):
+    folder = write(honest_gpu(), tmp_path / "bundle")
+    loaded = loaded_by(
+        "from pathlib import Path\nfrom kit.checker.judge import judge\n"
+        f"assert judge(Path({str(folder)!r})).judgement == 'compliant'"
+    )
+    assert not loaded & FORBIDDEN
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import kit.cli.check",
+        "from kit.cli import main; main(['--help'])",
+        "from kit.cli import main; main(['check', '--help'])",
+    ],
+)
+def test_help_needs_no_library(code):
+    assert not loaded_by(code) & {*FORBIDDEN, "numpy", "jsonschema", "rich"}
+
+
+def test_the_parent_reads_no_bundle(tmp_path):
+    """Whatever parses foreign bytes lives in the worker process."""
+    folder = write(honest_gpu(), tmp_path / "bundle")
+    loaded = loaded_by(f"from kit.cli import main\nassert main(['check', {str(folder)!r}]) == 0")
+    assert not loaded & {*FORBIDDEN, "numpy", "jsonschema"}
