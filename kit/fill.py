@@ -18,7 +18,7 @@ from kit.plan import Fill
 from kit.workload import Operand, Workload
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-_PARITY = np.uint32(0x1BD11BDA)
+_PARITY = 0x1BD11BDA
 
 Key = tuple[int, int]
 
@@ -27,16 +27,16 @@ def threefry(
     key: Key, high: NDArray[np.uint32], low: NDArray[np.uint32]
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """Threefry-2x32 with 20 rounds over vectors of counters (high, low)."""
-    schedule = (np.uint32(key[0]), np.uint32(key[1]), np.uint32(key[0] ^ key[1]) ^ _PARITY)
-    x0 = high + schedule[0]
-    x1 = low + schedule[1]
+    schedule = (key[0], key[1], key[0] ^ key[1] ^ _PARITY)
+    x0 = high + np.uint32(schedule[0])
+    x1 = low + np.uint32(schedule[1])
     for block in range(5):
         for rotation in _ROTATIONS[block % 2]:
             x0 += x1
             x1 = (x1 << np.uint32(rotation)) | (x1 >> np.uint32(32 - rotation))
             x1 ^= x0
-        x0 += schedule[(block + 1) % 3]
-        x1 += schedule[(block + 2) % 3] + np.uint32(block + 1)
+        x0 += np.uint32(schedule[(block + 1) % 3])
+        x1 += np.uint32((schedule[(block + 2) % 3] + block + 1) % 2**32)
     return x0, x1
 
 
@@ -58,10 +58,9 @@ def uniform(key: Key, counters: NDArray[np.uint64]) -> NDArray[np.float32]:
 
 def quantize(values: NDArray[np.float32], number_format: NumberFormat) -> NDArray[np.generic]:
     """Cast float32 values in [-1, 1) to the operand's type, rounding to nearest even."""
-    if number_format.operand == "int8":
-        return np.rint(values * np.float32(127.0)).astype(np.int8)
-    cast: NDArray[np.generic] = values.astype(np.dtype(number_format.operand))
-    return cast
+    is_int8 = number_format.operand == "int8"
+    scaled: NDArray[np.float32] = np.rint(values * np.float32(127.0)) if is_int8 else values
+    return scaled.astype(np.dtype(number_format.operand))
 
 
 def fill_seed(seed: int, challenge: str | None, case: str) -> str:

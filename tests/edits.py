@@ -112,7 +112,9 @@ def with_table(bundle, case, number, file, change):
     def edit(run):
         table = change(run.tables[file])
         health = tuple(
-            replace(entry, bursts=len(table)) if entry.table == file else entry
+            replace(entry, bursts=len(table) + entry.failed + entry.lost)
+            if entry.table == file
+            else entry
             for entry in run.document.telemetry.health
         )
         document = with_fields(run.document, telemetry__health=health)

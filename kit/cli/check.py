@@ -55,7 +55,6 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
 ) -> int:
     """Judge each bundle at or below PATH. Nothing in a bundle is run, followed or fetched."""
     from kit.checker.pool import judge_all
-    from kit.checker.printable import printable
     from kit.checker.report import json_report, text_report, text_summary
     from kit.checker.tree import find_bundles
     from kit.checker.verdict import EXIT_CODES, worst
@@ -72,15 +71,13 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     ):
         verdicts.append(verdict)
         if form == "text":
-            click.echo("\n".join([*text_report(verdict, verbose=verbose), ""]))
+            print(*text_report(verdict, verbose=verbose), "", sep="\n", flush=True)
     used = {waiver for verdict in verdicts for waiver in verdict.waivers}
     for waiver in accepted:
         if waiver not in used:
-            click.echo(
-                f"gemm-kit check: unused waiver of {waiver.code} for {printable(waiver.bundle)}",
-                err=True,
-            )
-    click.echo(json_report(verdicts) if form == "json" else "\n".join(text_summary(verdicts)))
+            unused = f"unused waiver of {waiver.code} for {waiver.bundle}"
+            print(f"gemm-kit check: {unused}", file=sys.stderr)
+    print(json_report(verdicts) if form == "json" else "\n".join(text_summary(verdicts)))
     return EXIT_CODES[worst(verdict.judgement for verdict in verdicts)]
 
 

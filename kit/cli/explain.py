@@ -15,9 +15,9 @@ def command(code: str | None, markdown: bool) -> int:
     if code is not None and markdown:
         raise UsageError("--markdown prints every rule", hint="leave the code or the option out")
     if markdown:
-        click.echo(reference())
+        print(reference())
     elif code is None:
-        click.echo(rule_list())
+        print(rule_list())
     else:
-        click.echo(rule_text(code))
+        print(rule_text(code))
     return 0

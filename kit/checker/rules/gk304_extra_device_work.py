@@ -3,7 +3,8 @@
 ## What it checks
 The optimised HLO of the launched program holds exactly the products that the run counts for each
 call, and no other work: no copy, conversion, transposition, padding or reduction, inside a fusion
-either. XLA writes every output in place over a donated buffer.
+either. XLA writes every output in place over a donated buffer. A device loop may add one scalar
+addition for each trip and one scalar copy for each call.
 
 ## Why it matters
 Extra kernels are timed as if they were the GEMM. A product that XLA merged or removed is counted
@@ -38,7 +39,8 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
     def judge(run: MeasuredRun) -> Iterator[Finding]:
         executable = run.document.executable
         gemms = executable.gemms_per_call
-        in_place = gemms * output_bytes(run.case.workload, run.number_format)
+        outputs = min(gemms, run.document.rotation.sets)
+        in_place = outputs * output_bytes(run.case.workload, run.number_format)
         if executable.alias_bytes != in_place:
             required = f"{in_place}, every output of a call in place"
             yield Finding(run.at("executable.alias_bytes"), str(executable.alias_bytes), required)
@@ -46,6 +48,11 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
         if found.census.gemm_count != gemms:
             required = f"{gemms}, as executable.gemms_per_call"
             yield Finding(f"{found.place}: products", str(found.census.gemm_count), required)
+        looping = run.document.dispatch.mode == "device_loop"
+        most = gemms // max(outputs, 1) + 1 if looping else 0
+        if found.census.loop_control > most:
+            place = f"{found.place}: work on loop counters"
+            yield Finding(place, str(found.census.loop_control), f"at most {most} a call")
         if found.census.extra:
             work = ", ".join(
                 f"{count} {name}" for name, count in sorted(found.census.extra.items())

@@ -8,7 +8,8 @@ share of the time that the call's GEMMs take.
 If the host is the slower one, the device waits between kernels and the figure is the host's.
 
 ## How to fix
-Use `backend.dispatch=unrolled` for small problems, and a host that is not shared.
+Leave `backend.dispatch` at `auto`, which chooses a device loop for small problems, and use a host
+that is not shared.
 
 ## Clause
 M05: the processor must not limit the kernel launch rate.

@@ -67,3 +67,5 @@ def _calls(run: MeasuredRun) -> Iterator[Finding]:
         yield Finding(place, str(gemms), "1 for dispatch mode single")
     if mode == "unrolled" and (gemms < 1 or sets % gemms):
         yield Finding(place, str(gemms), f"a divisor of {sets} sets")
+    if mode == "device_loop" and (gemms < 1 or gemms % sets):
+        yield Finding(place, str(gemms), f"a multiple of {sets} sets")

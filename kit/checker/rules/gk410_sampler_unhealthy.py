@@ -37,15 +37,14 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
         if not run.document.telemetry.health:
             raise Unproven("nothing was sampled")
         for health in run.document.telemetry.health:
-            tried = health.bursts + health.failed
             for name, count, share in (
                 ("lost", health.lost, 0.0),
                 ("failed", health.failed, rules.failed_bursts),
                 ("overruns", health.overruns, rules.late_bursts),
             ):
-                if count > share * tried:
+                if count > share * health.bursts:
                     place = run.at(f"telemetry.health.{health.table}.{name}")
                     required = f"at most {share:.0%}" if share else "0"
-                    yield Finding(place, f"{count} of {tried} bursts", required, severity)
+                    yield Finding(place, f"{count} of {health.bursts} bursts", required, severity)
 
     yield from judge_runs(bundle, judge)

@@ -1,4 +1,5 @@
 import pytest
+
 from bundles import findings, fixed_frequency, honest_cpu, honest_gpu, outcome, with_plan
 
 CODE = "GK201"

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from bundles import (
     BATCHED,
     DECODE,

@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 import pytest
+
 from bundles import (
     DECODE,
     GUIDELINE,

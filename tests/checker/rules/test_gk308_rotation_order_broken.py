@@ -1,4 +1,5 @@
 import pytest
+
 from bundles import (
     BATCHED,
     DECODE,
@@ -51,7 +52,9 @@ def test_single_is_one_gemm_a_call():
     assert findings(CODE, bundle)[0].required == "1 for dispatch mode single"
 
 
-@pytest.mark.parametrize(("gemms", "wanted"), [(37, "pass"), (1, "pass"), (2, "fail"), (36, "fail")])
+@pytest.mark.parametrize(
+    ("gemms", "wanted"), [(37, "pass"), (1, "pass"), (2, "fail"), (36, "fail")]
+)
 def test_an_unrolled_call_covers_a_share_of_the_sets(gemms, wanted):
     bundle = honest_cpu()
     for number in (1, 2):

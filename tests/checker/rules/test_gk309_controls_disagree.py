@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 import pytest
+
 from bundles import (
     DECODE,
     GUIDELINE,
@@ -87,9 +88,7 @@ def test_windows_fill_the_time_between_the_anchors():
         bundle = with_field(
             honest_gpu(), DECODE, 1, "timing.end.before_ns", lambda t, late=late: t + late
         )
-        bundle = with_field(
-            bundle, DECODE, 1, "timing.end.after_ns", lambda t, late=late: t + late
-        )
+        bundle = with_field(bundle, DECODE, 1, "timing.end.after_ns", lambda t, late=late: t + late)
         assert outcome(CODE, bundle) == wanted
     (finding,) = findings(CODE, bundle)
     assert finding.place.endswith("-01/run.json: timing.end")

@@ -1,4 +1,5 @@
 import pytest
+
 from bundles import (
     DECODE,
     GUIDELINE,
@@ -100,9 +101,7 @@ def test_the_last_burst_ends_with_the_run_at_the_latest(beyond, wanted):
 
 
 def test_the_device_cannot_have_worked_longer_than_the_run_lasted():
-    bundle = with_column(
-        honest_gpu(), DECODE, 1, "windows.csv", "duration_ns", lambda ns: ns * 4
-    )
+    bundle = with_column(honest_gpu(), DECODE, 1, "windows.csv", "duration_ns", lambda ns: ns * 4)
     assert any("at most the run's" in finding.required for finding in findings(CODE, bundle))
 
 

@@ -1,4 +1,5 @@
 import pytest
+
 from bundles import fixed_frequency, honest_cpu, honest_gpu, result
 
 CODE = "GK312"

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from bundles import (
     DECODE,
     GUIDELINE,
@@ -36,7 +37,9 @@ def without_samples(case, file, first_ns, last_ns):
 def test_a_second_without_samples_fails_wherever_it_is(file, where):
     start, end = profiling(GUIDELINE)
     second = 10**9
-    first = {"start": start - second // 2, "middle": start + second, "end": end - second // 2}[where]
+    first = {"start": start - second // 2, "middle": start + second, "end": end - second // 2}[
+        where
+    ]
     bundle = without_samples(GUIDELINE, file, first, first + second)
     found = [finding for finding in findings(CODE, bundle) if file in finding.place]
     assert len(found) == 1

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from bundles import (
     DECODE,
     GUIDELINE,

@@ -1,4 +1,5 @@
 import pytest
+
 from bundles import (
     DECODE,
     GUIDELINE,

@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 import pytest
+
 from bundles import (
     GUIDELINE,
     PLAIN,
@@ -18,8 +19,14 @@ CODE = "GK410"
 
 
 def with_health(bundle, case, file, **counts):
+    """Counts of one table changed; as many rows as before were kept."""
+    more = counts.get("lost", 0) + counts.get("failed", 0)
+
     def change(health):
-        return tuple(replace(h, **counts) if h.table == file else h for h in health)
+        return tuple(
+            replace(entry, bursts=entry.bursts + more, **counts) if entry.table == file else entry
+            for entry in health
+        )
 
     return with_field(bundle, case, 1, "telemetry.health", change)
 

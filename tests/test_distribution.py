@@ -1,0 +1,65 @@
+"""Counts of a fill: exact shares against every possible draw, statistics against plain loops."""
+
+import numpy as np
+import pytest
+
+from kit.distribution import buffer_statistics, statistics, uniform_shares
+from kit.fill import Operands, quantize
+from kit.number_format import FORMATS, number_format
+from kit.trace import BINS
+from kit.workload import Workload
+
+SEED = "fedcba9876543210"
+
+
+@pytest.mark.parametrize("row", FORMATS.values(), ids=lambda row: row.name)
+def test_shares_are_those_of_all_draws(row):
+    """A draw keeps 23 bits, so all of them can be cast and counted."""
+    mantissas = np.arange(2**23, dtype=np.uint32) | np.uint32(0x3F800000)
+    draws = (mantissas.view(np.float32) - np.float32(1)) * np.float32(2) - np.float32(1)
+    found = statistics(quantize(draws, row), row)
+    shares = uniform_shares(row)
+    assert shares.zero * 2**23 == found.zeros
+    assert tuple(share * 2**23 for share in shares.bins) == found.bins
+    assert sum(found.bins) == 2**23
+
+
+@pytest.mark.parametrize("row", FORMATS.values(), ids=lambda row: row.name)
+def test_statistics_count_as_a_loop_does(row):
+    workload = Workload("w", 16, 16, 24, 2, "nn")
+    values = Operands(workload, row, "uniform", SEED).elements(
+        "a", 1, np.arange(workload.elements("a"), dtype=np.uint64)
+    )
+    scale = 127.0 if row.operand == "int8" else 1.0
+    bins, zeros, checksum = [0] * BINS, 0, 0
+    for value in values:
+        plain = float(value) / scale
+        bins[min(BINS - 1, int((plain + 1) * 8))] += 1
+        zeros += plain == 0
+        pattern = int.from_bytes(value.tobytes(), "little")
+        checksum += (pattern & 0xFFFFFFFF) + (pattern >> 32)
+    found = statistics(values, row)
+    assert (found.zeros, found.checksum, found.bins) == (zeros, checksum % 2**32, tuple(bins))
+
+
+def test_values_beyond_the_range_are_in_no_bin():
+    values = np.array([-1.5, -1.0, 0.0, 1.0, 1.0001, np.nan], np.float32)
+    found = statistics(values, number_format("fp32"))
+    assert sum(found.bins) == 3
+    assert (found.bins[0], found.bins[8], found.bins[15]) == (1, 1, 1)
+    assert found.zeros == 1
+
+
+def test_negative_zero_is_zero():
+    assert statistics(np.array([-0.0, 0.0], np.float32), number_format("fp32")).zeros == 2
+
+
+@pytest.mark.parametrize("layout", ["nn", "tt"])
+def test_a_buffer_is_counted_in_pieces_as_in_one(layout):
+    """More than a million elements, so that the pieces have to add up."""
+    workload = Workload("w", 1100, 16, 1000, 1, layout)
+    operands = Operands(workload, number_format("bf16"), "uniform", SEED)
+    counters = np.arange(workload.elements("a"), dtype=np.uint64)
+    whole = statistics(operands.elements("a", 3, counters), operands.number_format)
+    assert buffer_statistics(operands, "a", 3) == whole
+    assert len(counters) > 2**20
