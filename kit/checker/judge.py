@@ -23,6 +23,8 @@ INTEGRITY = "GK001"
 MAXIMUM_FINDINGS = 200
 MAXIMUM_TEXT = 2000
 """Limits of `schemas/verdict.schema.json`: findings kept of one rule, characters of one text."""
+MAXIMUM_COUNTED = 100_000
+"""Findings after which a rule is stopped: a hostile bundle may earn millions."""
 _ALONE = Auditor()
 
 
@@ -79,6 +81,8 @@ def run_rule(rule: Rule, bundle: Bundle, rules: Ruleset) -> RuleResult:
             severities.add(finding.severity)
             if len(kept) < MAXIMUM_FINDINGS:
                 kept.append(_bounded(finding))
+            if total == MAXIMUM_COUNTED:
+                break
     except Unproven as why:
         stopped, reason = "unproven", _cut(str(why))
     except NotApplicable as why:

@@ -20,7 +20,7 @@ from kit.checker.worker import Request
 from kit.records import from_json, to_json
 
 LIMIT_S = 120.0
-"""Time that one bundle may take; an honest one of the largest size takes a few seconds."""
+"""Time that one bundle may take: hundreds of times what an honest one needs."""
 
 _GRACE_S = 0.5
 """A worker whose pipe has closed is dying; so long it may take to be told of what."""

@@ -14,6 +14,7 @@ from kit.bundle.documents import parse_document
 from kit.bundle.tables import load
 from kit.bundle.writer import BundleWriter
 from kit.checker.judge import Verdict, judge
+from kit.checker.printable import printable
 from kit.errors import MeasurementError
 from kit.evidence import (
     CaseRecord,
@@ -35,8 +36,10 @@ from kit.runner.description import describe
 from kit.runner.job import Job
 from kit.runner.process import refuse_hostile_environment, run_job
 from kit.runner.progress import Progress
-from kit.system import GpuAddress, device_lock, gpus, select
+from kit.system import GpuAddress, device_lock, gpus, hide_uuids, scrub, select
 from kit.trace import TABLES, Table
+
+_REASON_LIMIT = 800
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,7 @@ def measure(plan: RunPlan, output: Path, name: str | None = None) -> Outcome:
     plan.validate()
     refuse_hostile_environment(os.environ)
     targets = _targets(plan)
+    plan = _without_uuids(plan)
     submission = plan.submission
     parent = output / submission.division / submission.submitter / submission.system_id
     started = datetime.now(UTC)
@@ -83,6 +87,15 @@ def measure(plan: RunPlan, output: Path, name: str | None = None) -> Outcome:
         bundle = attempt.seal(started)
     verdict = judge(bundle)
     return Outcome(bundle, verdict, 0 if verdict.exit_code == 0 else 1)
+
+
+def _without_uuids(plan: RunPlan) -> RunPlan:
+    """The plan as a bundle may hold it: GPUs under their ids instead of their raw UUIDs."""
+    return replace(
+        plan,
+        devices=hide_uuids(plan.devices),
+        overrides=tuple(hide_uuids(override) for override in plan.overrides),
+    )
 
 
 def _targets(plan: RunPlan) -> tuple[Target, ...]:
@@ -151,7 +164,8 @@ class _Attempt:
         status = report.status or "crashed"
         if status != "measured" or report.environment is None:
             shutil.rmtree(run_folder, ignore_errors=True)
-            return RunOutcome(target.id, number, status, report.reason)
+            reason = printable(scrub(report.reason), _REASON_LIMIT)
+            return RunOutcome(target.id, number, status, reason)
         self._remember(report.environment)
         return RunOutcome(target.id, number, "measured", "")
 

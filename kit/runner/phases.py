@@ -82,20 +82,29 @@ class Loop:
 Settled = Callable[[int], bool]
 
 
-def settled_by(telemetry: Sampler, rules: Ruleset) -> Settled:
-    """Whether power and clocks are steady over the stretch that ends at a host time."""
+def settled_by(
+    telemetry: Sampler, rules: Ruleset, report: Callable[[str], None] = lambda _: None
+) -> Settled:
+    """Whether power and clocks are steady over the stretch that ends at a host time.
+
+    `report` is told what they are each time.
+    """
 
     def judge(now_ns: int) -> bool:
-        found = settling(
-            telemetry.read(CLOCKS.file),
-            telemetry.read(POWER.file),
-            now_ns - SETTLE_NS,
-            now_ns,
-            rules,
+        clocks, power = telemetry.read(CLOCKS.file), telemetry.read(POWER.file)
+        report(
+            f"warm-up: {_latest(power, 'power_instant_mw', 1000, 'W')}"
+            f"{_latest(clocks, 'graphics_mhz', 1, 'MHz')}"
         )
-        return is_settled(found, rules)
+        return is_settled(settling(clocks, power, now_ns - SETTLE_NS, now_ns, rules), rules)
 
     return judge
+
+
+def _latest(table: Table, column: str, divisor: int, unit: str) -> str:
+    if column not in table or not len(table):
+        return ""
+    return f"{table[column][-1] / divisor:.0f} {unit} "
 
 
 def warm_up(

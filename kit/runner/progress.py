@@ -8,8 +8,6 @@ import time
 from dataclasses import dataclass, field
 from typing import TextIO
 
-_QUIET = ("profiling",)
-
 
 @dataclass(slots=True)
 class Progress:
@@ -19,16 +17,22 @@ class Progress:
     stream: TextIO = field(default_factory=lambda: sys.stderr)
     done: int = 0
     label: str = ""
+    current: str = ""
     started_s: float = field(default_factory=time.monotonic)
 
     def begin(self, case: str, device: str, number: int, replicates: int) -> None:
         """A run begins."""
+        self.current = ""
         self.label = (
             f"[{self.done + 1}/{self.runs}] {case} on {device}, run {number} of {replicates}"
         )
 
     def phase(self, name: str) -> None:
-        """A phase of the current run begins."""
+        """A phase of the current run begins, or goes on: `name` may add readings after a colon."""
+        began = name.partition(":")[0]
+        if began == self.current and not self.stream.isatty():
+            return
+        self.current = began
         self._show(f"{self.label}: {name}{self._time_left()}", ends=False)
 
     def end(self, outcome: str) -> None:

@@ -97,7 +97,7 @@ class Session:
         self.report("warm-up")
         loop = Loop(backend, timer, self.clock, executable.gemms_per_call, Windows([]))
         settles = plan.test_type.name == "fixed_power" and plan.telemetry.source == "nvml"
-        settled = settled_by(self.telemetry, self.rules) if settles else None
+        settled = settled_by(self.telemetry, self.rules, self.report) if settles else None
         compilations = backend.compilations()
         allocator_before = backend.allocator_counters()
         with backend.guard():

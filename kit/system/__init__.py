@@ -7,10 +7,10 @@ from kit.system.gpu_limits import limits, no_limits
 from kit.system.identity import DeviceAddress, device_id, pci_bus_id, uuid_hash, uuid_text
 from kit.system.inventory import GpuAddress, gpus, nvml_address, select
 from kit.system.lock import device_lock
-from kit.system.variables import scrub, settings
+from kit.system.variables import hide_uuids, scrub, settings
 
 __all__ = [
     "DeviceAddress", "GpuAddress", "GpuAttributes", "cpu_facts", "device_id", "device_lock",
-    "driver_versions", "environment", "gpu_facts", "gpus", "limits", "no_limits", "nvml_address",
+    "driver_versions", "environment", "gpu_facts", "gpus", "hide_uuids", "limits", "no_limits", "nvml_address",
     "pci_bus_id", "scrub", "select", "settings", "uuid_hash", "uuid_text",
 ]  # fmt: skip

@@ -111,7 +111,7 @@ def memory_info(nvml: Any, handle: Any) -> Any:
 
 
 def select(available: tuple[GpuAddress, ...], wanted: str) -> tuple[GpuAddress, ...]:
-    """The GPUs that `wanted` names, in its order: `all`, or NVML indices or UUIDs with commas.
+    """The GPUs that `wanted` names, in its order: `all`, or NVML indices, UUIDs or ids with commas.
 
     Raises:
         UsageError: a name is no GPU of this machine, or a GPU is named twice.
@@ -130,7 +130,7 @@ def select(available: tuple[GpuAddress, ...], wanted: str) -> tuple[GpuAddress, 
 def _named(available: tuple[GpuAddress, ...], entry: str) -> GpuAddress:
     for gpu in available:
         is_index = re.fullmatch(r"[0-9]{1,4}", entry) is not None and int(entry) == gpu.index
-        if is_index or entry.lower() == gpu.uuid.lower():
+        if is_index or entry.lower() in (gpu.uuid.lower(), gpu.id):
             return gpu
     known = ", ".join(f"{gpu.index} ({gpu.name})" for gpu in available)
     raise UsageError(f"devices: this machine has no GPU {entry!r}", hint=f"all, or from {known}")

@@ -80,12 +80,17 @@ def settings(environment: Mapping[str, str] | None = None) -> dict[str, str]:
     return dict(sorted(told.items()))
 
 
+def hide_uuids(text: str) -> str:
+    """`text` with every raw UUID of a GPU replaced by the device's id in a bundle."""
+    return _UUID.sub(lambda match: device_id(match[0]), text)
+
+
 def scrub(text: str) -> str:
     """`text` without paths, addresses and raw UUIDs of GPUs: for versions and JAX's own settings.
 
     A word that holds a slash, a backslash, a tilde or an at sign becomes `<hidden>`.
     """
-    text = _UUID.sub(lambda match: device_id(match[0]), text)
+    text = hide_uuids(text)
     return re.sub(r"[^\s,;='\"]*[/\\~@][^\s,;'\"]*", HIDDEN, text)
 
 

@@ -8,7 +8,7 @@ from kit.bundle.layout import ENVIRONMENT, PLAN
 from kit.bundle.reader import Auditor
 from kit.checker import judge as judge_module
 from kit.checker.catalogue import all_rules
-from kit.checker.judge import MAXIMUM_FINDINGS, MAXIMUM_TEXT, judge, run_rule
+from kit.checker.judge import MAXIMUM_COUNTED, MAXIMUM_FINDINGS, MAXIMUM_TEXT, judge, run_rule
 from kit.checker.rule import Finding, NotApplicable, Rule, Unproven
 from kit.checker.verdict import Waiver
 from kit.ruleset import ruleset
@@ -236,6 +236,15 @@ def test_findings_and_texts_are_bounded():
     found = run(many)
     assert (len(found.findings), found.findings_total) == (MAXIMUM_FINDINGS, MAXIMUM_FINDINGS + 7)
     assert len(found.findings[0].found) == MAXIMUM_TEXT
+
+
+def test_a_rule_that_never_ends_is_stopped():
+    def endless():
+        while True:
+            yield Finding("p", "f", "r", "warn")
+
+    found = run(endless)
+    assert (found.outcome, found.findings_total) == ("warn", MAXIMUM_COUNTED)
 
 
 def test_no_rule_no_pass(sealed, monkeypatch):

@@ -1,0 +1,265 @@
+"""Honest products of every format are accepted, and what only looks like them is not.
+
+Products are real: XLA on this machine's processor multiplies the format's own operands, with the
+format's rounding where a processor has none.
+"""
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+from jax import lax
+
+from kit.fill import Operands
+from kit.number_format import FORMATS, number_format
+from kit.numerics import (
+    allowed_error,
+    compare,
+    grid_side,
+    output_bits,
+    output_values,
+    sample_grid,
+)
+from kit.trace import OUTPUTS, Table
+from kit.workload import Workload
+
+FILL_SEED, SAMPLE_SEED = "0011223344556677", "8899aabbccddeeff"
+SETS = 3
+
+
+def workload(name, k=512, layout=None, batch=1):
+    return Workload("w", 48, 32, k, batch, layout or number_format(name).default_layout)
+
+
+def operands_of(work, name, seed=FILL_SEED):
+    return Operands(work, number_format(name), "uniform", seed)
+
+
+def matrices(operands, buffer_set):
+    """A[M,K] and B[K,N] of the formula, in the operand's type."""
+    work = operands.workload
+    found = []
+    for operand, letter in zip("ab", work.layout, strict=True):
+        counters = np.arange(work.elements(operand), dtype=np.uint64)
+        values = operands.elements(operand, buffer_set, counters)
+        whole = values.reshape(work.batch, *work.shape(operand))
+        found.append(np.swapaxes(whole, 1, 2) if letter == "t" else whole)
+    return found
+
+
+def keep_bits(values, fraction_bits):
+    """float32 values rounded to nearest even at fewer fraction bits, as tensor cores read tf32."""
+    drop = 23 - fraction_bits
+    bits = values.view(np.uint32)
+    half = (bits >> drop & 1) + (1 << (drop - 1)) - 1
+    rounded = (bits + half.astype(np.uint32)) >> drop << drop
+    return rounded.astype(np.uint32).view(np.float32)
+
+
+def multiply(a, b, name):
+    """The honest product in the format's output type."""
+    row = number_format(name)
+    if name == "tf32":
+        a, b = keep_bits(np.ascontiguousarray(a), 10), keep_bits(np.ascontiguousarray(b), 10)
+    with jax.enable_x64(row.needs_x64):
+        product = lax.dot_general(
+            a,
+            b,
+            (((2,), (1,)), ((0,), (0,))),
+            precision=lax.Precision.HIGHEST,
+            preferred_element_type=jnp.dtype(row.output),
+        )
+        return np.asarray(product)
+
+
+def outputs_of(operands, product, sets=SETS, seed=SAMPLE_SEED):
+    """The table that a run would sample from `product(a, b, set)` of every set."""
+    columns = {column.name: [] for column in OUTPUTS.columns}
+    for buffer_set in range(sets):
+        d = product(*matrices(operands, buffer_set), buffer_set)
+        grid = sample_grid(seed, operands.workload, sets, buffer_set)
+        for i in grid.rows:
+            for j in grid.columns:
+                bits = int(output_bits(d[grid.batch, i : i + 1, j])[0])
+                cells = (buffer_set, grid.batch, i, j, bits >> 32, bits & 0xFFFFFFFF)
+                for name, cell in zip(columns, cells, strict=True):
+                    columns[name].append(cell)
+    return Table({name: np.array(cells, np.int64) for name, cells in columns.items()})
+
+
+def agrees(operands, product, sets=SETS):
+    return compare(operands, sets, SAMPLE_SEED, outputs_of(operands, product, sets)).agrees
+
+
+def honest(name):
+    return lambda a, b, _set: multiply(a, b, name)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("k", [16, 512, 4096])
+def test_an_honest_product_agrees(name, k):
+    assert agrees(operands_of(workload(name, k), name), honest(name))
+
+
+@pytest.mark.parametrize("layout", ["nn", "nt", "tn", "tt"])
+def test_every_layout_and_matrix_of_a_batch_agrees(layout):
+    operands = operands_of(workload("fp32", 64, layout, batch=3), "fp32")
+    assert agrees(operands, honest("fp32"), sets=9)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_operands_of_another_seed_do_not_agree(name):
+    operands = operands_of(workload(name), name)
+    other = operands_of(workload(name), name, seed="7766554433221100")
+    outputs = outputs_of(other, honest(name))
+    assert not compare(operands, SETS, SAMPLE_SEED, outputs).agrees
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("operand", [0, 1])
+def test_a_transposed_operand_does_not_agree(name, operand):
+    row = number_format(name)
+    operands = operands_of(Workload("w", 64, 64, 64, 1, row.default_layout), name)
+
+    def product(a, b, _set):
+        pair = [a, b]
+        pair[operand] = np.swapaxes(pair[operand], 1, 2)
+        return multiply(*pair, name)
+
+    assert not agrees(operands, product)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_dropped_block_of_k_does_not_agree(name):
+    operands = operands_of(workload(name, 4096), name)
+    assert not agrees(operands, lambda a, b, _: multiply(a[..., :-128], b[:, :-128], name))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_one_set_that_was_never_written_does_not_agree(name):
+    operands = operands_of(workload(name), name)
+    assert not agrees(operands, lambda a, b, i: multiply(a, b, name) * np.int8(i != 1))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_sets_in_another_order_do_not_agree(name):
+    operands = operands_of(workload(name), name)
+    assert not agrees(
+        operands, lambda _a, _b, i: multiply(*matrices(operands, (i + 1) % SETS), name)
+    )
+
+
+@pytest.mark.parametrize(("name", "bits"), [("fp32", 10), ("fp32", 7), ("tf32", 7)])
+@pytest.mark.parametrize("k", [64, 4096])
+def test_operands_rounded_more_coarsely_do_not_agree(name, bits, k):
+    """tf32 (10 bits) and bfloat16 (7) in place of fp32, bfloat16 in place of tf32."""
+    operands = operands_of(workload(name, k), name)
+
+    def product(a, b, _set):
+        a, b = (keep_bits(np.ascontiguousarray(x), bits) for x in (a, b))
+        return multiply(a, b, "fp32")
+
+    assert not agrees(operands, product)
+
+
+def test_an_fp32_output_rounded_to_bfloat16_does_not_agree():
+    operands = operands_of(workload("fp32"), "fp32")
+
+    def product(a, b, _set):
+        return multiply(a, b, "fp32").astype(ml_dtypes.bfloat16).astype(np.float32)
+
+    assert not agrees(operands, product)
+
+
+@pytest.mark.parametrize("k", [512, 4096])
+def test_float16_accumulation_does_not_agree(k):
+    operands = operands_of(workload("fp16", k), "fp16")
+
+    def product(a, b, _set):
+        total = np.zeros((1, a.shape[1], b.shape[2]), np.float16)
+        for i in range(a.shape[2]):
+            total = (total + a[:, :, i : i + 1] * b[:, i : i + 1]).astype(np.float16)
+        return total
+
+    assert not agrees(operands, product)
+
+
+def test_an_integer_that_is_off_by_one_does_not_agree():
+    operands = operands_of(workload("int8"), "int8")
+    assert not agrees(operands, lambda a, b, _: multiply(a, b, "int8") + np.int32(1))
+
+
+def test_int8_sums_that_saturate_do_not_agree():
+    operands = operands_of(workload("int8"), "int8")
+    assert not agrees(operands, lambda a, b, _: np.clip(multiply(a, b, "int8"), -127, 127))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_no_allowance_covers_what_is_no_number(value):
+    operands = operands_of(workload("fp32"), "fp32")
+    outputs = outputs_of(operands, lambda a, b, _: np.full_like(multiply(a, b, "fp32"), value))
+    found = compare(operands, SETS, SAMPLE_SEED, outputs)
+    assert not found.agrees
+    assert not np.isfinite(found.values[found.worst])
+
+
+def test_the_worst_element_is_the_one_farthest_off():
+    operands = operands_of(workload("fp32"), "fp32")
+    outputs = outputs_of(operands, honest("fp32"))
+    outputs["bits_low"][7] ^= 1 << 23
+    assert compare(operands, SETS, SAMPLE_SEED, outputs).worst == 7
+
+
+@pytest.mark.parametrize("column", ["set", "batch", "row", "column"])
+def test_positions_other_than_the_drawn_ones_are_refused(column):
+    operands = operands_of(workload("fp32"), "fp32")
+    outputs = outputs_of(operands, honest("fp32"))
+    outputs[column][3] += 1
+    with pytest.raises(ValueError, match="positions are not those"):
+        compare(operands, SETS, SAMPLE_SEED, outputs)
+
+
+def test_a_missing_set_is_refused():
+    operands = operands_of(workload("fp32"), "fp32")
+    outputs = outputs_of(operands, honest("fp32"))
+    with pytest.raises(ValueError, match="positions are not those"):
+        compare(operands, SETS, SAMPLE_SEED, outputs.rows(outputs["set"] < SETS - 1))
+
+
+def test_bits_of_a_wider_type_are_refused():
+    with pytest.raises(ValueError, match="wider than bfloat16"):
+        output_values(np.array([0]), np.array([2**16]), number_format("bf16"))
+    with pytest.raises(ValueError, match="wider than float32"):
+        output_values(np.array([1]), np.array([0]), number_format("fp32"))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_bits_are_values_and_back(name):
+    row = number_format(name)
+    values = np.array([0, 1, -1, 3, -127], row.output)
+    bits = output_bits(values)
+    high, low = (bits >> np.uint64(32)).astype(np.int64), (bits & np.uint64(2**32 - 1)).astype(np.int64)
+    assert np.array_equal(output_values(high, low, row), [0, 1, -1, 3, -127])
+
+
+def test_grids_are_drawn_within_the_output_and_spread_over_it():
+    work = Workload("w", 4096, 4096, 64, 7, "nn")
+    grids = [sample_grid(SAMPLE_SEED, work, 300, i) for i in range(300)]
+    assert all(len(grid.rows) == len(grid.columns) == 1 for grid in grids)
+    assert {grid.batch for grid in grids} == set(range(7))
+    rows = [grid.rows[0] for grid in grids]
+    assert len(set(rows)) > 280
+    assert (min(rows) < 100, max(rows) > 4000) == (True, True)
+    assert [grid_side(sets) for sets in (2, 8, 9, 64, 65, 4000)] == [4, 4, 2, 2, 1, 1]
+    two = sample_grid(SAMPLE_SEED, work, 2, 0)
+    assert (len(two.rows), len(two.columns)) == (4, 4)
+    assert sample_grid("8899aabbccddeefe", work, 2, 0) != two
+
+
+def test_integers_are_exact_and_the_allowance_grows_with_k():
+    reference = np.array([1.0, -1000.0])
+    assert not allowed_error(number_format("int8"), reference, 1.0, 4096).any()
+    for name in set(FORMATS) - {"int8"}:
+        short, long = (allowed_error(number_format(name), reference, 1.0, k) for k in (64, 4096))
+        assert (long > short).all()

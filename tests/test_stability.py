@@ -1,0 +1,229 @@
+"""What steadiness promises: on recorded H200 tests, and on disturbances of known size.
+
+Not promised, and shown below: swings of the clock that come and go within a half-second block, a
+drift below 1 % from half to half, and a step in the last moments of the interval. The time-weighted
+mean covers the first two exactly.
+"""
+
+import json
+import time
+
+import numpy as np
+import pytest
+
+from kit.ruleset import ruleset
+from kit.stability import (
+    IDLE_NS,
+    SETTLE_NS,
+    clock_is_steady,
+    is_idle,
+    is_settled,
+    level,
+    power_is_steady,
+    settling,
+    steadiness,
+)
+from kit.trace import Table
+from recorded import FOLDER, recording, tables
+
+RULES = ruleset("2026.1")
+SECOND = 10**9
+PERIOD = SECOND // 50
+RECORDED = ("guideline_bf16", "e4m3_8192", "decode_16x8192x8192", "zero_4096")
+TRACES = ("trace_8192_uniform", "trace_8192_zero")
+
+
+def measured(found, start, end):
+    return settling(found["clocks.csv"], found["power.csv"], start, end, RULES)
+
+
+def spans(name):
+    """Tables of a recorded test, and where warm-up begins and profiling begins and ends."""
+    if name in RECORDED:
+        test = recording(name)
+        end = test.marks["cool"]
+        return test.tables, test.marks["warmup"], end - test.profiling_ns, end
+    marks = json.loads((FOLDER / f"{name}.marks.json").read_text())
+    return tables(name), marks["warmup"], marks["profile"], marks["cool"]
+
+
+@pytest.mark.parametrize("name", RECORDED + TRACES)
+def test_profiling_of_every_recorded_test_is_steady(name):
+    found, _, start, end = spans(name)
+    profiling = measured(found, start, end)
+    assert clock_is_steady(profiling.clock, RULES)
+    assert power_is_steady(profiling.power, RULES)
+
+
+@pytest.mark.parametrize("name", RECORDED + TRACES)
+def test_the_two_seconds_before_profiling_are_settled(name):
+    found, _, start, _ = spans(name)
+    assert is_settled(measured(found, start - SETTLE_NS, start), RULES)
+
+
+@pytest.mark.parametrize("name", RECORDED + TRACES)
+def test_the_first_two_seconds_of_every_warm_up_are_not(name):
+    found, warm_up, _, _ = spans(name)
+    assert not is_settled(measured(found, warm_up, warm_up + SETTLE_NS), RULES)
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_a_warm_up_settles_between_three_and_four_seconds_and_stays_so(name):
+    found, warm_up, _, end = spans(name)
+    looks = np.arange(warm_up + SETTLE_NS, end, SECOND // 10)
+    settled = [is_settled(measured(found, look - SETTLE_NS, look), RULES) for look in looks]
+    first = (looks[settled.index(True)] - warm_up) / SECOND
+    assert 3.0 <= first <= 4.0
+    assert np.mean(settled[settled.index(True) :]) > 0.9
+
+
+def clock(seconds, shape, noise_mhz=9.0, mean_mhz=1470.0):
+    """A clock at 50 Hz: `shape(t in s)` relative to its mean, with an H200's sample noise."""
+    t = np.arange(0, seconds * SECOND, PERIOD, dtype=np.int64)
+    noise = np.random.default_rng(5).normal(0.0, noise_mhz, len(t))
+    values = np.rint((mean_mhz * shape(t / SECOND) + noise) / 15) * 15
+    return steadiness(t, values.astype(np.int64), 0, int(seconds * SECOND), SECOND // 2)
+
+
+@pytest.mark.parametrize("seconds", [2, 5, 13, 60])
+def test_a_level_clock_with_sample_noise_is_steady(seconds):
+    assert clock_is_steady(clock(seconds, lambda t: 1 + 0 * t), RULES)
+
+
+@pytest.mark.parametrize("slope", [-0.015, 0.015])
+def test_a_ramp_of_three_percent_over_the_settling_stretch_is_not(slope):
+    assert not clock_is_steady(clock(2, lambda t: 1 + slope * t), RULES)
+
+
+@pytest.mark.parametrize("seconds", [2, 13, 60])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.75])
+def test_a_throttle_step_of_six_percent_is_seen_wherever_it_comes(seconds, share):
+    step = seconds * share
+    assert not clock_is_steady(clock(seconds, lambda t: np.where(t < step, 1, 0.94)), RULES)
+
+
+def test_a_dip_of_six_percent_that_recovers_is_seen_from_the_length_of_a_block_on():
+    def dip(length):
+        return lambda t: np.where((t >= 6) & (t < 6 + length), 0.94, 1)
+
+    assert not clock_is_steady(clock(13, dip(0.5)), RULES)
+    assert clock_is_steady(clock(13, dip(0.2)), RULES)  # averages to 2.4 % of one block
+
+
+def test_a_step_in_the_last_moments_is_not_seen():
+    assert clock_is_steady(clock(13, lambda t: np.where(t < 12.8, 1, 0.94)), RULES)
+
+
+@pytest.mark.parametrize("period", [1.5, 2.0])
+def test_an_oscillation_of_four_percent_is_seen_at_any_phase(period):
+    for phase in np.linspace(0, 1, 8, endpoint=False):
+        shape = oscillation(period, phase)
+        assert not clock_is_steady(clock(13, shape), RULES), phase
+
+
+def test_at_a_period_of_one_second_it_is_seen_at_most_phases():
+    seen = [not clock_is_steady(clock(13, oscillation(1.0, p)), RULES) for p in np.arange(0, 1, 0.1)]
+    assert 0.4 < np.mean(seen) < 1.0
+
+
+def test_at_the_length_of_a_block_it_averages_out():
+    assert clock_is_steady(clock(13, oscillation(0.5, 0.0)), RULES)
+
+
+def oscillation(period, phase):
+    return lambda t: 1 + 0.04 * np.sin(2 * np.pi * (t / period + phase))
+
+
+@pytest.mark.parametrize(("seconds", "steady"), [(60, False), (30, True), (13, True)])
+def test_a_drift_of_three_percent_a_minute_is_seen_over_a_minute(seconds, steady):
+    """Halves lie half the drift apart: 1.5 % over a minute, 0.75 % over half of one."""
+    found = clock(seconds, lambda t: 1 - 0.03 * t / 60)
+    assert found.halves_difference == pytest.approx(0.03 * seconds / 120, abs=0.001)
+    assert clock_is_steady(found, RULES) == steady
+
+
+def power(seconds, shape):
+    t = np.arange(0, seconds * SECOND, PERIOD, dtype=np.int64)
+    values = np.rint(690_000 * shape(t / SECOND)).astype(np.int64)
+    return steadiness(t, values, 0, int(seconds * SECOND), SECOND // 2)
+
+
+@pytest.mark.parametrize(
+    ("shape", "steady"),
+    [
+        (lambda t: 1 + 0 * t, True),
+        (lambda t: 1 + 0.009 * (t > 1), True),
+        (lambda t: 1 + 0.011 * (t > 1), False),
+        (lambda t: 1 + 0.029 * ((t > 0.9) & (t < 0.95)), True),
+        (lambda t: 1 + 0.032 * ((t > 0.9) & (t < 0.95)), False),
+        (lambda t: 1 - np.exp(-t / 0.3), False),
+    ],
+)
+def test_average_power_may_move_by_one_percent_and_reach_over_three(shape, steady):
+    assert power_is_steady(power(2, shape), RULES) == steady
+
+
+def test_too_few_samples_are_no_steadiness():
+    t = np.array([0, 1, 2, 3], np.int64) * SECOND
+    values = np.array([5, 5, 5, 5], np.int64)
+    assert steadiness(t, values, 0, 4 * SECOND, SECOND // 2).samples == 4
+    assert steadiness(t, values, 0, SECOND, SECOND // 2) is None  # nothing in the second half
+    assert steadiness(t, values, 3 * SECOND // 2, 2 * SECOND + 1, SECOND // 2) is None
+    assert steadiness(t, values, 10 * SECOND, 20 * SECOND, SECOND // 2) is None
+    assert steadiness(t, 0 * values, 0, 4 * SECOND, SECOND // 2) is None
+
+
+def test_a_missing_series_is_not_settled():
+    found, _, start, end = spans("guideline_bf16")
+    no_power = {**found, "power.csv": Table({"t_ns": found["power.csv"]["t_ns"]})}
+    assert not is_settled(measured(no_power, start, end), RULES)
+    assert not is_settled(settling(None, found["power.csv"], start, end, RULES), RULES)
+
+
+def test_a_hostile_interval_costs_no_more_than_its_rows():
+    """A million samples, each in a block of its own, over most of a day."""
+    t = np.arange(10**6, dtype=np.int64) * SECOND
+    started = time.monotonic()
+    assert steadiness(t, t % 7 + 1, 0, 10**15, SECOND // 2) is None
+    assert steadiness(t, t % 7 + 1, 0, 10**6 * SECOND, SECOND // 2).samples == 10**6
+    assert time.monotonic() - started < 5
+
+
+def test_levels_are_means_of_their_stretch_by_instantaneous_power_where_there_is_one():
+    t = np.arange(4, dtype=np.int64) * SECOND
+    table = Table({"t_ns": t, "power_instant_mw": 100 * t // SECOND, "gpu_c": 30 + t // SECOND})
+    found = level(table, SECOND, 3 * SECOND)
+    assert (found.power_mw, found.gpu_c) == (150.0, 31.5)
+    averaged = Table({"t_ns": t, "power_average_mw": 7 + 0 * t})
+    assert level(averaged, 0, SECOND).power_mw == 7.0
+    assert level(averaged, 0, SECOND).gpu_c is None
+    for nothing in (level(None, 0, SECOND), level(table, 9 * SECOND, 10 * SECOND)):
+        assert (nothing.power_mw, nothing.gpu_c) == (None, None)
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_every_recorded_cool_down_ends_idle_and_begins_busy(name):
+    test = recording(name)
+    table, marks = test.tables["power.csv"], test.marks
+    idle = level(table, marks["idle"], marks["warmup"])
+    busy = level(table, marks["cool"] - IDLE_NS, marks["cool"])
+    after = level(table, marks["end"] - IDLE_NS, marks["end"])
+    assert not is_idle(idle.power_mw, idle.gpu_c, busy.power_mw, busy.gpu_c, RULES)
+    assert is_idle(idle.power_mw, idle.gpu_c, after.power_mw, after.gpu_c, RULES)
+
+
+@pytest.mark.parametrize(
+    ("baseline_mw", "power_mw", "idle"),
+    [(20_000, 30_000, True), (20_000, 30_001, False), (200_000, 220_000, True),
+     (200_000, 220_001, False)],
+)  # fmt: skip
+def test_idle_power_is_within_ten_watts_or_a_tenth(baseline_mw, power_mw, idle):
+    assert is_idle(baseline_mw, None, power_mw, None, RULES) == idle
+
+
+@pytest.mark.parametrize(
+    ("baseline_c", "gpu_c", "idle"),
+    [(38.0, 50.0, True), (38.0, 50.1, False), (None, 90.0, True), (38.0, None, True)],
+)
+def test_idle_temperature_is_within_twelve_degrees_where_known(baseline_c, gpu_c, idle):
+    assert is_idle(100_000, baseline_c, 100_000, gpu_c, RULES) == idle
