@@ -16,6 +16,8 @@ from kit.number_format import NumberFormat
 from kit.trace import BINS
 from kit.workload import Operand
 
+CHECKSUM_FACTOR = 0x9E3779B1
+"""2^32 over the golden ratio, rounded to odd: spreads small patterns over all 32 bits."""
 _EDGES = np.arange(1, BINS) / (BINS / 2) - 1.0
 _CHUNK = 2**20
 _DRAWS = 2**23
@@ -26,7 +28,8 @@ _DRAWS = 2**23
 class BufferStatistics:
     """Counts of one buffer.
 
-    `checksum` is the sum of all bit patterns modulo 2^32, 64-bit patterns taken as two halves.
+    `checksum` weighs each word of bits with its place and adds up modulo 2^32: word j counts
+    (2j + 1)·`CHECKSUM_FACTOR` times. A word is an element's bit pattern, for 64-bit types a half.
     """
 
     zeros: int
@@ -34,14 +37,18 @@ class BufferStatistics:
     bins: tuple[int, ...]
 
 
-def statistics(values: NDArray[np.generic], number_format: NumberFormat) -> BufferStatistics:
-    """Count the elements of one buffer, given in the operand's type."""
-    bits = values.view(np.dtype(f"u{min(values.dtype.itemsize, 4)}"))
+def statistics(
+    values: NDArray[np.generic], number_format: NumberFormat, first: int = 0
+) -> BufferStatistics:
+    """Count the elements of one buffer, or of the part of it that begins at element `first`."""
+    words = values.view(np.dtype(f"u{min(values.dtype.itemsize, 4)}")).astype(np.uint32)
+    place = np.arange(len(words), dtype=np.uint32) + np.uint32(first * len(words) // len(values))
+    weights = (np.uint32(2) * place + np.uint32(1)) * np.uint32(CHECKSUM_FACTOR)
     scaled = _scaled(values, number_format)
     bins = np.searchsorted(_EDGES, scaled[np.abs(scaled) <= 1.0], side="right")
     return BufferStatistics(
         zeros=int(np.count_nonzero(scaled == 0.0)),
-        checksum=int(np.sum(bits, dtype=np.uint64) % 2**32),
+        checksum=int(np.sum(words * weights, dtype=np.uint32)),
         bins=tuple(int(count) for count in np.bincount(bins, minlength=BINS)),
     )
 
@@ -53,7 +60,7 @@ def buffer_statistics(operands: Operands, operand: Operand, buffer_set: int) -> 
     for first in range(0, elements, _CHUNK):
         counters = np.arange(first, min(first + _CHUNK, elements), dtype=np.uint64)
         values = operands.elements(operand, buffer_set, counters)
-        found = statistics(values, operands.number_format)
+        found = statistics(values, operands.number_format, first)
         zeros, checksum, bins = zeros + found.zeros, checksum + found.checksum, bins + found.bins
     return BufferStatistics(zeros, checksum % 2**32, tuple(bins.tolist()))
 

@@ -21,9 +21,10 @@ IDLE_NS = 500_000_000
 
 @dataclass(frozen=True, slots=True)
 class Steadiness:
-    """How much a series moves within an interval, as fractions of its mean."""
+    """How much a series moves within an interval of `seconds`, as fractions of its mean."""
 
     samples: int
+    seconds: float
     halves_difference: float
     block_range: float
     spread: float
@@ -58,25 +59,31 @@ def steadiness(
     means = np.bincount(block, weights=series) / sizes
     return Steadiness(
         len(series),
+        (end_ns - start_ns) * 1e-9,
         abs(float(series[~first].mean() - series[first].mean())) / mean,
         float(means.max() - means.min()) / mean,
         float(series.max() - series.min()) / mean,
     )
 
 
-def power_is_steady(found: Steadiness, rules: Ruleset) -> bool:
-    """Whether the average-power series holds its level."""
+def power_is_steady(found: Steadiness, rules: Ruleset, slack: float = 1.0) -> bool:
+    """Whether the average-power series holds its level, within `slack` times the limits."""
     return (
-        found.halves_difference <= rules.power_halves_difference
-        and found.spread <= rules.power_spread
+        found.halves_difference <= slack * rules.power_halves_difference
+        and found.spread <= slack * rules.power_spread
     )
 
 
-def clock_is_steady(found: Steadiness, rules: Ruleset) -> bool:
-    """Whether the clock's block means hold their level."""
+def clock_halves_limit(found: Steadiness, rules: Ruleset) -> float:
+    """How far a clock's halves may lie apart: noise averages out with the root of the time."""
+    return rules.clock_halves_difference * max(1.0, rules.clock_halves_s / found.seconds) ** 0.5
+
+
+def clock_is_steady(found: Steadiness, rules: Ruleset, slack: float = 1.0) -> bool:
+    """Whether the clock's block means hold their level, within `slack` times the limits."""
     return (
-        found.halves_difference <= rules.clock_halves_difference
-        and found.block_range <= rules.clock_block_range
+        found.halves_difference <= slack * clock_halves_limit(found, rules)
+        and found.block_range <= slack * rules.clock_block_range
     )
 
 
@@ -102,13 +109,13 @@ def settling(
     return Settling(power=of(power, "power_average_mw"), clock=of(clocks, "graphics_mhz"))
 
 
-def is_settled(found: Settling, rules: Ruleset) -> bool:
-    """Whether both power and clock are there and steady."""
+def is_settled(found: Settling, rules: Ruleset, slack: float = 1.0) -> bool:
+    """Whether both power and clock are there and steady, within `slack` times the limits."""
     return (
         found.power is not None
         and found.clock is not None
-        and power_is_steady(found.power, rules)
-        and clock_is_steady(found.clock, rules)
+        and power_is_steady(found.power, rules, slack)
+        and clock_is_steady(found.clock, rules, slack)
     )
 
 

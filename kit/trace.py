@@ -139,7 +139,7 @@ BUFFERS = TableContract(
         Column("zeros", "elements that are zero (0 for D)", 10**15),
         Column(
             "checksum",
-            "sum of bit patterns mod 2^32, 64-bit ones as two halves (0 for D)",
+            "the elements' bit patterns weighed by their place, mod 2^32 (0 for D)",
             2**32 - 1,
         ),
         *(

@@ -31,15 +31,29 @@ def test_statistics_count_as_a_loop_does(row):
         "a", 1, np.arange(workload.elements("a"), dtype=np.uint64)
     )
     scale = 127.0 if row.operand == "int8" else 1.0
-    bins, zeros, checksum = [0] * BINS, 0, 0
+    bins, zeros, words = [0] * BINS, 0, []
     for value in values:
         plain = float(value) / scale
         bins[min(BINS - 1, int((plain + 1) * 8))] += 1
         zeros += plain == 0
         pattern = int.from_bytes(value.tobytes(), "little")
-        checksum += (pattern & 0xFFFFFFFF) + (pattern >> 32)
+        words += [pattern & 0xFFFFFFFF, pattern >> 32][: max(1, value.itemsize // 4)]
+    checksum = sum((2 * place + 1) * 0x9E3779B1 * word for place, word in enumerate(words))
     found = statistics(values, row)
     assert (found.zeros, found.checksum, found.bins) == (zeros, checksum % 2**32, tuple(bins))
+
+
+def test_the_checksum_sees_the_order_of_elements():
+    values = np.arange(-100, 100).astype(np.int8)
+    row = number_format("int8")
+    assert statistics(values, row).checksum != statistics(values[::-1].copy(), row).checksum
+
+
+def test_the_checksum_of_parts_is_that_of_the_whole():
+    values = np.linspace(-1, 1, 1000)
+    row = number_format("fp64")
+    parts = [statistics(values[at : at + 300], row, at).checksum for at in range(0, 1000, 300)]
+    assert sum(parts) % 2**32 == statistics(values, row).checksum
 
 
 def test_values_beyond_the_range_are_in_no_bin():

@@ -239,7 +239,10 @@ def test_bits_are_values_and_back(name):
     row = number_format(name)
     values = np.array([0, 1, -1, 3, -127], row.output)
     bits = output_bits(values)
-    high, low = (bits >> np.uint64(32)).astype(np.int64), (bits & np.uint64(2**32 - 1)).astype(np.int64)
+    high, low = (
+        (bits >> np.uint64(32)).astype(np.int64),
+        (bits & np.uint64(2**32 - 1)).astype(np.int64),
+    )
     assert np.array_equal(output_values(high, low, row), [0, 1, -1, 3, -127])
 
 

@@ -1,8 +1,8 @@
 """What steadiness promises: on recorded H200 tests, and on disturbances of known size.
 
 Not promised, and shown below: swings of the clock that come and go within a half-second block, a
-drift below 1 % from half to half, and a step in the last moments of the interval. The time-weighted
-mean covers the first two exactly.
+drift below 1 % from half to half, and a step in the interval's first or last moments. The
+time-weighted mean covers the first two exactly.
 """
 
 import json
@@ -15,6 +15,7 @@ from kit.ruleset import ruleset
 from kit.stability import (
     IDLE_NS,
     SETTLE_NS,
+    clock_halves_limit,
     clock_is_steady,
     is_idle,
     is_settled,
@@ -61,6 +62,38 @@ def test_the_two_seconds_before_profiling_are_settled(name):
     assert is_settled(measured(found, start - SETTLE_NS, start), RULES)
 
 
+def warm_up_end(found, warm_up, first_look):
+    """When a runner that looks every quarter second would have ended this warm-up."""
+    in_a_row, look = 0, first_look
+    while in_a_row < 2:
+        steady = is_settled(measured(found, look - SETTLE_NS, look), RULES)
+        in_a_row = in_a_row + 1 if steady else 0
+        look += SECOND // 4
+        assert look < warm_up + 6 * SECOND
+    return look - SECOND // 4
+
+
+@pytest.mark.parametrize("name", RECORDED + TRACES)
+def test_what_ended_a_warm_up_still_holds_when_profiling_begins(name):
+    """Replayed from 25 different first looks; profiling begins up to 0.1 s after the last one."""
+    found, warm_up, _, _ = spans(name)
+    for offset in range(0, SECOND // 4, SECOND // 100):
+        end = warm_up_end(found, warm_up, warm_up + 3 * SECOND + offset)
+        for queue in (SECOND // 50, SECOND // 20, SECOND // 10):
+            before = measured(found, end + queue - SETTLE_NS, end + queue)
+            assert is_settled(before, RULES, RULES.settled_slack)
+        profiling = measured(found, end + queue, end + queue + 2 * SECOND)
+        assert power_is_steady(profiling.power, RULES)
+
+
+@pytest.mark.parametrize("name", RECORDED + TRACES)
+def test_the_slack_lets_no_beginning_of_a_warm_up_pass(name):
+    found, warm_up, _, _ = spans(name)
+    for seconds in (2.0, 2.25, 2.5):
+        look = warm_up + int(seconds * SECOND)
+        assert not is_settled(measured(found, look - SETTLE_NS, look), RULES, RULES.settled_slack)
+
+
 @pytest.mark.parametrize("name", RECORDED + TRACES)
 def test_the_first_two_seconds_of_every_warm_up_are_not(name):
     found, warm_up, _, _ = spans(name)
@@ -90,14 +123,23 @@ def test_a_level_clock_with_sample_noise_is_steady(seconds):
     assert clock_is_steady(clock(seconds, lambda t: 1 + 0 * t), RULES)
 
 
-@pytest.mark.parametrize("slope", [-0.015, 0.015])
-def test_a_ramp_of_three_percent_over_the_settling_stretch_is_not(slope):
+@pytest.mark.parametrize("slope", [-0.025, 0.025])
+def test_a_ramp_of_five_percent_over_the_settling_stretch_is_not(slope):
     assert not clock_is_steady(clock(2, lambda t: 1 + slope * t), RULES)
 
 
+@pytest.mark.parametrize(
+    ("seconds", "limit"), [(2.5, 0.02), (5, 0.01414), (10, 0.01), (13, 0.01), (60, 0.01)]
+)
+def test_halves_may_lie_apart_as_far_as_their_noise_makes_them(seconds, limit):
+    found = clock(seconds, lambda t: 1 + 0 * t)
+    assert found.seconds == pytest.approx(seconds)
+    assert clock_halves_limit(found, RULES) == pytest.approx(limit, rel=1e-3)
+
+
 @pytest.mark.parametrize("seconds", [2, 13, 60])
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.75])
-def test_a_throttle_step_of_six_percent_is_seen_wherever_it_comes(seconds, share):
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.8])
+def test_a_throttle_step_of_six_percent_is_seen(seconds, share):
     step = seconds * share
     assert not clock_is_steady(clock(seconds, lambda t: np.where(t < step, 1, 0.94)), RULES)
 
@@ -110,8 +152,9 @@ def test_a_dip_of_six_percent_that_recovers_is_seen_from_the_length_of_a_block_o
     assert clock_is_steady(clock(13, dip(0.2)), RULES)  # averages to 2.4 % of one block
 
 
-def test_a_step_in_the_last_moments_is_not_seen():
-    assert clock_is_steady(clock(13, lambda t: np.where(t < 12.8, 1, 0.94)), RULES)
+@pytest.mark.parametrize("at", [0.2, 12.8])
+def test_a_step_in_the_first_or_last_moments_is_not_seen(at):
+    assert clock_is_steady(clock(13, lambda t: np.where(t < at, 1, 0.94)), RULES)
 
 
 @pytest.mark.parametrize("period", [1.5, 2.0])
@@ -122,7 +165,9 @@ def test_an_oscillation_of_four_percent_is_seen_at_any_phase(period):
 
 
 def test_at_a_period_of_one_second_it_is_seen_at_most_phases():
-    seen = [not clock_is_steady(clock(13, oscillation(1.0, p)), RULES) for p in np.arange(0, 1, 0.1)]
+    seen = [
+        not clock_is_steady(clock(13, oscillation(1.0, p)), RULES) for p in np.arange(0, 1, 0.1)
+    ]
     assert 0.4 < np.mean(seen) < 1.0
 
 
@@ -184,8 +229,7 @@ def test_a_hostile_interval_costs_no_more_than_its_rows():
     """A million samples, each in a block of its own, over most of a day."""
     t = np.arange(10**6, dtype=np.int64) * SECOND
     started = time.monotonic()
-    assert steadiness(t, t % 7 + 1, 0, 10**15, SECOND // 2) is None
-    assert steadiness(t, t % 7 + 1, 0, 10**6 * SECOND, SECOND // 2).samples == 10**6
+    assert steadiness(t, t // SECOND % 7 + 1, 0, 10**15, SECOND // 2).samples == 10**6
     assert time.monotonic() - started < 5
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from jax import lax
 from numpy.typing import NDArray
 
+from kit.distribution import CHECKSUM_FACTOR
 from kit.errors import MeasurementError
 from kit.number_format import NumberFormat
 from kit.numerics import output_bits, sample_grid
@@ -53,8 +54,11 @@ def _describe(buffer: Any, is_int8: bool) -> tuple[Any, Any, Any]:
     inside = (values >= edges[0]) & (values <= edges[-1])
     at_least = [jnp.sum(inside & (values >= edge), dtype=count) for edge in edges[:-1]]
     width = min(buffer.dtype.itemsize, 4)
-    bits = lax.bitcast_convert_type(buffer, jnp.dtype(f"uint{8 * width}"))
-    checksum = jnp.sum(bits.astype(jnp.uint32), dtype=jnp.uint32)
+    words = lax.bitcast_convert_type(buffer, jnp.dtype(f"uint{8 * width}"))
+    words = words.astype(jnp.uint32).ravel()
+    place = lax.iota(jnp.uint32, words.size)
+    weights = (jnp.uint32(2) * place + jnp.uint32(1)) * jnp.uint32(CHECKSUM_FACTOR)
+    checksum = jnp.sum(words * weights, dtype=jnp.uint32)
     return jnp.sum(values == 0, dtype=count), checksum, jnp.stack(at_least)
 
 

@@ -3,7 +3,7 @@
 ## What it checks
 `buffers.csv` lists every set of A, then of B, then of D. A zero fill holds zeros alone. In a
 uniform fill every bin and the zeros lie within the edition's standard deviations of what the cast
-of a uniform draw gives, and no two buffers have one checksum. Set 0 of an operand of up to 65,536
+of a uniform draw gives, and no two buffers hold the same. Set 0 of an operand of up to 65,536
 elements is recomputed from the seed and must agree in every count; with `--deep` every buffer is,
 whatever its size. All runs of a case hold the same.
 
@@ -108,12 +108,11 @@ def _uniform(run: MeasuredRun, buffers: Table, sets: int, rules: Ruleset) -> Ite
         for row in np.flatnonzero(found[:, 1:].sum(axis=1) != elements):
             place = f"{_row(run, number * sets + int(row), sets)}: bins"
             yield Finding(place, f"{found[row, 1:].sum()} values", f"{elements} values in [-1, 1]")
-    checksums = buffers["checksum"][: 2 * sets]
-    _, where = np.unique(checksums, return_index=True)
+    contents = np.stack([buffers[name][: 2 * sets] for name in ("checksum", *names)], axis=1)
+    _, where = np.unique(contents, axis=0, return_index=True)
     for row in sorted(set(range(2 * sets)) - set(where.tolist())):
-        yield Finding(
-            f"{_row(run, row, sets)}: checksum", f"{checksums[row]}, twice", "no two buffers alike"
-        )
+        place = f"{_row(run, row, sets)}: checksum and bins"
+        yield Finding(place, "those of another buffer", "no two buffers alike")
 
 
 def _exact(

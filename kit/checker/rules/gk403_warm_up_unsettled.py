@@ -3,7 +3,7 @@
 ## What it checks
 A fixed-power run ended its warm-up because it had settled, not because time was up. The warm-up
 lasted the edition's least number of seconds on the device, and over the two seconds before
-profiling power and clock were steady.
+profiling power and clock were steady, within somewhat wider limits than those that end a warm-up.
 
 ## Why it matters
 The first seconds flatter: 4096³ in bf16 shows 781 TFLOP/s in a half-second burst of an H200 and 677
@@ -55,7 +55,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
         found = settling(tables.get(CLOCKS.file), tables.get(POWER.file), *before, rules)
         if found.clock is None or found.power is None:
             raise Unproven("too few samples of graphics clock and average power before profiling")
-        if not is_settled(found, rules):
+        if not is_settled(found, rules, rules.settled_slack):
             moved = f"clock {found.clock.block_text}; power {found.power.spread_text}"
             place = run.at(f"{before[0]} to {start_ns} ns", POWER.file)
             yield Finding(place, moved, "steady for two seconds before profiling", severity)

@@ -2,13 +2,14 @@
 
 ## What it checks
 Every case of the plan has at least one run with the outcome `measured`, and the bundle at least one
-such case.
+such case. No run was interrupted by the operator: what is left then is part of a measurement.
 
 ## Why it matters
 A suite is comparable only as a whole. Cases that ran out of memory or time belong to the result.
 
 ## How to fix
-See the outcome's reason. In the open division the case may stay unmeasured, in view of everybody.
+See the outcome's reason. In the open division the case may stay unmeasured, in view of everybody,
+but a measurement that was cut short must be run again.
 
 ## Clause
 M26: results are consistent across devices when all of them measure the same cases.
@@ -34,6 +35,11 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
     for planned in bundle.plan.cases:
         case = bundle.cases.get(planned.id)
         outcomes = () if case is None else case.record.runs
+        cut_short = [run for run in outcomes if run.status == "interrupted"]
+        if cut_short:
+            found = f"{len(cut_short)} of {len(outcomes)} runs interrupted"
+            yield Finding(case_file(planned.id), found, "a measurement that was not cut short")
+            continue
         if any(outcome.status == "measured" for outcome in outcomes):
             measured += 1
             continue

@@ -90,14 +90,15 @@ def test_values_outside_the_range_are_missing_from_the_bins():
     assert any(place.endswith("row 4 (A, set 3): bins") for place in places)
 
 
-def test_two_buffers_with_one_checksum_fail():
+def test_two_buffers_with_one_content_fail():
     def repeat(values):
         values[1] = values[0]
         return values
 
     bundle = honest_gpu()
     for number in (1, 2, 3):
-        bundle = with_column(bundle, GUIDELINE, number, FILE, "checksum", repeat)
+        for column in ("checksum", "zeros", *(f"bin_{index}" for index in range(16))):
+            bundle = with_column(bundle, GUIDELINE, number, FILE, column, repeat)
     assert changed(bundle) == {CODE: "fail"}
     assert {finding.required for finding in findings(CODE, bundle)} == {"no two buffers alike"}
 

@@ -7,13 +7,13 @@ from bundles import DECODE, GUIDELINE, findings, honest_cpu, honest_gpu, outcome
 CODE = "GK601"
 
 
-def failed(bundle, *cases, numbers=(1, 2, 3)):
+def failed(bundle, *cases, numbers=(1, 2, 3), status="out_of_memory"):
     """The bundle as if these runs of these cases had ended without memory."""
     changed = dict(bundle.cases)
     for name in cases:
         case = changed[name]
         runs = tuple(
-            replace(run, status="out_of_memory", reason="needs 9 GB, has 8 GB")
+            replace(run, status=status, reason="needs 9 GB, has 8 GB")
             if run.number in numbers
             else run
             for run in case.record.runs
@@ -49,3 +49,10 @@ def test_no_folder():
     bundle = honest_gpu()
     broken = replace(bundle, cases={GUIDELINE: bundle.cases[GUIDELINE]})
     assert findings(CODE, broken)[0].found == "no attempt"
+
+
+@pytest.mark.parametrize("numbers", [(2,), (1, 2, 3)])
+def test_an_interrupted_run_is_not_for_the_open_division_either(numbers):
+    broken = failed(honest_gpu(), DECODE, numbers=numbers, status="interrupted")
+    assert outcome(CODE, broken) == "fail"
+    assert "interrupted" in findings(CODE, broken)[0].found
