@@ -99,8 +99,9 @@ def device_of(row):
     )
 
 
-AMBIGUOUS = {"A100-SXM4-40GB", "A100-PCIE-40GB"}
-"""One chip, one memory, one clock: only the board and its power tell them apart."""
+AMBIGUOUS = {"A100-SXM4-40GB", "A100-PCIE-40GB", "RTX PRO 6000 Blackwell WS"}
+"""One chip, one memory, one clock: only the board and its power tell them apart. The workstation
+card shares its figures with the Max-Q card, whose highest clock is not known."""
 INCOMPLETE = {"B100"}
 """Rows that lack what a device is told by."""
 

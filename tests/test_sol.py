@@ -16,10 +16,10 @@ def square(size):
     return Workload("w", size, size, size, 1, "nn")
 
 
-# Microseconds for arithmetic and for DRAM. The H200's DRAM figures hold for its 6016-bit bus:
-# 402,653,184 bytes over 3201 MHz x 2 x 752 bytes.
+# Microseconds for arithmetic and for DRAM, the latter from memory clock and bus width: the H200's
+# 6016 bits carry 402,653,184 bytes at 3201 MHz x 2 x 752 bytes.
 GOLDEN = [
-    ("A100-SXM4-80GB", "bf16", (8192, 8192, 8192), 1410, 3525.551, 197.476),
+    ("A100-SXM4-80GB", "bf16", (8192, 8192, 8192), 1410, 3525.551, 197.472),
     ("H100 SXM5", "bf16", (4096, 4096, 4096), 1410, 180.284, 30.028),
     ("H200 SXM", "bf16", (8192, 8192, 8192), 1980, 1027.072, 83.637),
     ("H200 SXM", "bf16", (8192, 8192, 8192), 1600, 1271.001, 83.637),
