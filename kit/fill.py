@@ -18,25 +18,30 @@ from kit.plan import Fill
 from kit.workload import Operand, Workload
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-_PARITY = 0x1BD11BDA
+_PARITY = np.uint32(0x1BD11BDA)
 
 Key = tuple[int, int]
+Keys = tuple[NDArray[np.uint32], NDArray[np.uint32]]
+"""Many keys: both words as columns, to be used with one row of counters for each key."""
 
 
 def threefry(
-    key: Key, high: NDArray[np.uint32], low: NDArray[np.uint32]
+    key: Key | Keys, high: NDArray[np.uint32], low: NDArray[np.uint32]
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Threefry-2x32 with 20 rounds over vectors of counters (high, low)."""
-    schedule = (key[0], key[1], key[0] ^ key[1] ^ _PARITY)
-    x0 = high + np.uint32(schedule[0])
-    x1 = low + np.uint32(schedule[1])
+    """Threefry-2x32 with 20 rounds over arrays of counters (high, low)."""
+    first, second = (np.atleast_1d(np.asarray(word, np.uint32)) for word in key)
+    schedule = (first, second, first ^ second ^ _PARITY)
+    x0, x1 = high + schedule[0], low + schedule[1]
+    shifted = np.empty_like(x1)
     for block in range(5):
         for rotation in _ROTATIONS[block % 2]:
             x0 += x1
-            x1 = (x1 << np.uint32(rotation)) | (x1 >> np.uint32(32 - rotation))
+            np.left_shift(x1, np.uint32(rotation), out=shifted)
+            x1 >>= np.uint32(32 - rotation)
+            x1 |= shifted
             x1 ^= x0
-        x0 += np.uint32(schedule[(block + 1) % 3])
-        x1 += np.uint32((schedule[(block + 2) % 3] + block + 1) % 2**32)
+        x0 += schedule[(block + 1) % 3]
+        x1 += schedule[(block + 2) % 3] + np.uint32(block + 1)
     return x0, x1
 
 
@@ -46,7 +51,13 @@ def fold_in(key: Key, data: int) -> Key:
     return int(x0[0]), int(x1[0])
 
 
-def uniform(key: Key, counters: NDArray[np.uint64]) -> NDArray[np.float32]:
+def folds(key: Key, data: NDArray[np.uint32]) -> Keys:
+    """The keys that `fold_in` makes of many numbers."""
+    x0, x1 = threefry(key, np.zeros_like(data), data)
+    return x0[:, np.newaxis], x1[:, np.newaxis]
+
+
+def uniform(key: Key | Keys, counters: NDArray[np.uint64]) -> NDArray[np.float32]:
     """float32 values in [-1, 1) at the given flat element numbers."""
     high = (counters >> np.uint64(32)).astype(np.uint32)
     low = counters.astype(np.uint32)
@@ -97,26 +108,46 @@ class Operands:
     fill: Fill
     seed: str
 
-    def a_row(self, buffer_set: int, batch: int, row: int) -> NDArray[np.float64]:
-        """A[row, :] of the formula (K values), whatever its layout in memory."""
-        return self._vector("a", buffer_set, batch, row)
-
-    def b_column(self, buffer_set: int, batch: int, column: int) -> NDArray[np.float64]:
-        """B[:, column] of the formula (K values), whatever its layout in memory."""
-        return self._vector("b", buffer_set, batch, column)
-
-    def _vector(
-        self, operand: Operand, buffer_set: int, batch: int, index: int
+    def rows_of_a(
+        self, sets: NDArray[np.int64], batch: NDArray[np.int64], rows: NDArray[np.int64]
     ) -> NDArray[np.float64]:
+        """A[row, :] of the formula, whatever its layout in memory.
+
+        Args:
+            sets: rotation set of each of S buffers.
+            batch: matrix within each of them, (S,).
+            rows: the same number of rows of each, (S, R).
+
+        Returns:
+            Values of shape (S, R, K).
+        """
+        return self._vectors("a", sets, batch, rows)
+
+    def columns_of_b(
+        self, sets: NDArray[np.int64], batch: NDArray[np.int64], columns: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """B[:, column] of the formula, as `rows_of_a`: shape (S, C, K)."""
+        return self._vectors("b", sets, batch, columns)
+
+    def _vectors(
+        self,
+        operand: Operand,
+        sets: NDArray[np.int64],
+        batch: NDArray[np.int64],
+        indices: NDArray[np.int64],
+    ) -> NDArray[np.float64]:
+        shape = (*indices.shape, self.workload.k)
+        if self.fill == "zero":
+            return np.zeros(shape)
         rows, columns = self.workload.shape(operand)
-        along_k = np.arange(self.workload.k, dtype=np.uint64)
         k_is_contiguous = (operand == "a") == (self.workload.layout["ab".index(operand)] == "n")
-        offset = batch * rows * columns
-        if k_is_contiguous:
-            counters = along_k + np.uint64(offset + index * columns)
-        else:
-            counters = along_k * np.uint64(columns) + np.uint64(offset + index)
-        return self.elements(operand, buffer_set, counters).astype(np.float64)
+        along_k, across = (1, columns) if k_is_contiguous else (columns, 1)
+        first = batch[:, np.newaxis] * (rows * columns) + indices * across
+        counters = first[:, :, np.newaxis] + np.arange(self.workload.k) * along_k
+        numbers = 2 * sets + "ab".index(operand)
+        keys = folds(key_of(self.seed), numbers.astype(np.uint32))
+        values = uniform(keys, counters.reshape(len(sets), -1).astype(np.uint64))
+        return quantize(values, self.number_format).astype(np.float64).reshape(shape)
 
     def elements(
         self, operand: Operand, buffer_set: int, counters: NDArray[np.uint64]

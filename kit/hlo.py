@@ -10,7 +10,9 @@ from dataclasses import dataclass
 _FREE = frozenset(
     ("parameter", "tuple", "get-tuple-element", "bitcast", "constant", "after-all", "partition-id")
 )
-_GEMM_TARGET = re.compile(r'custom_call_target="(__cublas\$lt\$matmul[^"]*|__cublas\$gemm)"')
+_GEMM_TARGET = re.compile(
+    r'custom_call_target="(__cublas\$lt\$matmul[^"]*|__cublas\$gemm|__onednn\$matmul)"'
+)
 _CALLS = re.compile(r"calls=%?([\w.\-]+)")
 _METADATA = re.compile(r', metadata=\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\}')
 _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
@@ -144,19 +146,13 @@ def census(text: str) -> Census:
     extra: Counter[str] = Counter()
     types: set[str] = set()
     loop_control = 0
-    pending = [(entry, 1)]
-    while pending:
-        name, times = pending.pop()
+    bodies = _Bodies(found)
+    for name, times in ((entry, 1), *_loops(found, entry)):
         shapes = {instruction.name: instruction.shape for instruction in found[name]}
         for instruction in found[name]:
-            if instruction.opcode in _FREE:
+            if instruction.opcode in _FREE or instruction.opcode == "while":
                 continue
-            if instruction.opcode == "while":
-                if name != entry:
-                    raise ValueError("a loop within a loop")
-                pending.append(_loop(instruction, found))
-                continue
-            kind, inner = _classify(instruction, found)
+            kind, inner = _classify(instruction, bodies)
             if kind:
                 gemms[kind] += times
                 types.update(_operand_types(instruction, shapes))
@@ -167,13 +163,38 @@ def census(text: str) -> Census:
     return Census(dict(gemms), frozenset(types), dict(extra), loop_control)
 
 
-def _loop(instruction: Instruction, found: dict[str, list[Instruction]]) -> tuple[str, int]:
-    """Name of a loop's body and how often it runs."""
-    body = _BODY.search(instruction.rest)
-    trips = _TRIPS.search(instruction.rest)
+def _loops(found: dict[str, list[Instruction]], entry: str) -> list[tuple[str, int]]:
+    """Name of the loop's body and how often it runs, if there is a loop.
+
+    One is all that a device loop needs. A second one, or one inside it, would only be a way to make
+    a reader go through the same text again and again.
+    """
+    loops = [instruction for instruction in found[entry] if instruction.opcode == "while"]
+    if not loops:
+        return []
+    body, trips = _BODY.search(loops[0].rest), _TRIPS.search(loops[0].rest)
     if body is None or trips is None or body.group(1) not in found:
-        raise ValueError(f"loop {instruction.name} has no known number of trips")
-    return body.group(1), int(trips.group(1))
+        raise ValueError("a loop has no known number of trips")
+    inner = found[body.group(1)]
+    if len(loops) > 1 or any(instruction.opcode == "while" for instruction in inner):
+        raise ValueError("more than one loop")
+    return [(body.group(1), int(trips.group(1)))]
+
+
+class _Bodies:
+    """Opcodes of called computations, each counted once however often it is called."""
+
+    def __init__(self, found: dict[str, list[Instruction]]) -> None:
+        self._found = found
+        self._counted: dict[str, Counter[str]] = {}
+
+    def work(self, name: str) -> Counter[str]:
+        if name not in self._counted:
+            body = self._found.get(name, [])
+            self._counted[name] = Counter(
+                instruction.opcode for instruction in body if instruction.opcode not in _FREE
+            )
+        return self._counted[name]
 
 
 def _operand_types(instruction: Instruction, shapes: dict[str, str]) -> set[str]:
@@ -181,10 +202,8 @@ def _operand_types(instruction: Instruction, shapes: dict[str, str]) -> set[str]
     return {shapes[name].partition("[")[0] for name in operands if name in shapes}
 
 
-def _classify(
-    instruction: Instruction, found: dict[str, list[Instruction]]
-) -> tuple[str, Counter[str]]:
-    """Kind of GEMM ("" if none) and the other work of one entry instruction."""
+def _classify(instruction: Instruction, bodies: _Bodies) -> tuple[str, Counter[str]]:
+    """Kind of GEMM ("" if none) and the other work of one instruction."""
     if instruction.opcode == "dot":
         return "dot", Counter()
     if instruction.opcode == "custom-call":
@@ -194,10 +213,8 @@ def _classify(
         return "", Counter({"custom-call": 1})
     if instruction.opcode == "fusion":
         called = _CALLS.search(instruction.rest)
-        body = found.get(called.group(1), []) if called else []
-        opcodes = Counter(inner.opcode for inner in body if inner.opcode not in _FREE)
+        opcodes = bodies.work(called.group(1)) if called else Counter()
         if opcodes["dot"] == 1:
-            del opcodes["dot"]
-            return "fusion", opcodes
+            return "fusion", opcodes - Counter(("dot",))
         return "", opcodes or Counter({"fusion": 1})
     return "", Counter({instruction.opcode: 1})

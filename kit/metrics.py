@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kit.evidence import CaseMetrics, DeviceFacts, RunMetrics, TimingRecord
 from kit.gpu_table import row_for
@@ -94,7 +93,7 @@ def time_mean(table: Table | None, column: str, start_ns: int, end_ns: int) -> f
     inside = (table["t_ns"] >= start_ns) & (table["t_ns"] < end_ns)
     if int(inside.sum()) < MINIMUM_SAMPLES:
         return None
-    t: NDArray[np.int64] = table["t_ns"][inside]
+    t = table["t_ns"][inside]
     weights = np.diff(np.append(t, end_ns)).astype(np.float64)
     return float(np.average(table[column][inside].astype(np.float64), weights=weights))
 

@@ -1,16 +1,19 @@
 """Is a sampled output the product of the seed's operands? Positions, reference, allowed error."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kit.fill import Operands, fold_in, key_of, threefry
+from kit.fill import Operands, folds, key_of, threefry
 from kit.number_format import NumberFormat
 from kit.trace import Table
 from kit.workload import Workload
 
+_PIECE = 2**16
+"""Elements of A that are recomputed at once."""
 _SAFETY = 6.0
 """Standard deviations of the random-walk error model that an honest output may be off."""
 
@@ -31,13 +34,21 @@ def grid_side(sets: int) -> int:
 
 def sample_grid(seed: str, workload: Workload, sets: int, buffer_set: int) -> Grid:
     """Positions to sample in one output buffer, drawn from the run's sample seed."""
+    return _grids(seed, workload, sets, np.array([buffer_set], np.uint32))[0]
+
+
+def _grids(seed: str, workload: Workload, sets: int, chosen: NDArray[np.uint32]) -> list[Grid]:
     side = grid_side(sets)
-    key = fold_in(key_of(seed), buffer_set)
-    counters = np.arange(2 * side + 1, dtype=np.uint32)
-    draws, _ = threefry(key, np.zeros_like(counters), counters)
-    rows = sorted({int(draw) % workload.m for draw in draws[:side]})
-    columns = sorted({int(draw) % workload.n for draw in draws[side : 2 * side]})
-    return Grid(int(draws[-1]) % workload.batch, tuple(rows), tuple(columns))
+    counters = np.arange(2 * side + 1, dtype=np.uint32)[np.newaxis]
+    draws, _ = threefry(folds(key_of(seed), chosen), np.zeros_like(counters), counters)
+    return [
+        Grid(
+            batch=drawn[-1] % workload.batch,
+            rows=tuple(sorted({draw % workload.m for draw in drawn[:side]})),
+            columns=tuple(sorted({draw % workload.n for draw in drawn[side : 2 * side]})),
+        )
+        for drawn in draws.tolist()
+    ]
 
 
 def output_bits(values: NDArray[np.generic]) -> NDArray[np.uint64]:
@@ -85,7 +96,10 @@ class Comparison:
 
 
 def allowed_error(
-    number_format: NumberFormat, reference: NDArray[np.float64], product_rms: float, k: int
+    number_format: NumberFormat,
+    reference: NDArray[np.float64],
+    product_rms: NDArray[np.float64] | float,
+    k: int,
 ) -> NDArray[np.float64]:
     """How far an output may lie from its exact value.
 
@@ -113,24 +127,51 @@ def compare(operands: Operands, sets: int, seed: str, outputs: Table) -> Compari
     Raises:
         ValueError: the positions are not those that the seed draws, in order.
     """
-    wanted: list[tuple[int, int, int, int]] = []
-    references: list[NDArray[np.float64]] = []
-    allowed: list[NDArray[np.float64]] = []
-    workload = operands.workload
-    for buffer_set in range(sets):
-        grid = sample_grid(seed, workload, sets, buffer_set)
-        rows = np.stack([operands.a_row(buffer_set, grid.batch, row) for row in grid.rows])
-        columns = np.stack([operands.b_column(buffer_set, grid.batch, col) for col in grid.columns])
-        reference = (rows @ columns.T).ravel()
-        rms = float(np.sqrt(np.mean(np.square(rows)) * np.mean(np.square(columns))))
-        references.append(reference)
-        allowed.append(allowed_error(operands.number_format, reference, rms, workload.k))
-        wanted.extend(
-            (buffer_set, grid.batch, row, col) for row in grid.rows for col in grid.columns
-        )
+    grids = _grids(seed, operands.workload, sets, np.arange(sets, dtype=np.uint32))
+    wanted = [
+        (number, grid.batch, row, column)
+        for number, grid in enumerate(grids)
+        for row in grid.rows
+        for column in grid.columns
+    ]
     names = ("set", "batch", "row", "column")
     found = np.column_stack([outputs[name] for name in names])
     if found.shape != (len(wanted), 4) or not np.array_equal(found, np.array(wanted)):
         raise ValueError("the sampled positions are not those that plan and run number draw")
     values = output_values(outputs["bits_high"], outputs["bits_low"], operands.number_format)
+    references: list[NDArray[np.float64]] = [np.empty(0)] * sets
+    allowed: list[NDArray[np.float64]] = [np.empty(0)] * sets
+    for chosen in _alike(grids, operands.workload.k):
+        reference, error = _reference(operands, chosen, [grids[number] for number in chosen])
+        for number, exact, limit in zip(chosen, reference, error, strict=True):
+            references[number], allowed[number] = exact.ravel(), limit.ravel()
     return Comparison(values, np.concatenate(references), np.concatenate(allowed))
+
+
+def _alike(grids: list[Grid], k: int) -> Iterator[list[int]]:
+    """Sets whose grids have one shape, in pieces that fit into a processor's cache."""
+    by_shape: dict[tuple[int, int], list[int]] = {}
+    for number, grid in enumerate(grids):
+        by_shape.setdefault((len(grid.rows), len(grid.columns)), []).append(number)
+    for (rows, _), numbers in by_shape.items():
+        piece = max(1, _PIECE // (rows * k))
+        for first in range(0, len(numbers), piece):
+            yield numbers[first : first + piece]
+
+
+def _reference(
+    operands: Operands, chosen: list[int], grids: list[Grid]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Exact products of some sets and their allowed errors, both (sets, rows, columns)."""
+    sets, batch = np.array(chosen), np.array([grid.batch for grid in grids])
+    rows = operands.rows_of_a(sets, batch, np.array([grid.rows for grid in grids]))
+    columns = operands.columns_of_b(sets, batch, np.array([grid.columns for grid in grids]))
+    reference = rows @ columns.transpose(0, 2, 1)
+    rms = np.sqrt(_mean_square(rows) * _mean_square(columns))
+    k = operands.workload.k
+    return reference, allowed_error(operands.number_format, reference, rms, k)
+
+
+def _mean_square(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    mean: NDArray[np.float64] = np.mean(np.square(vectors), axis=(1, 2), keepdims=True)
+    return mean

@@ -4,6 +4,7 @@
 `gemm-kit run --plan` measures one.
 """
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -173,7 +174,12 @@ class RunPlan:
         _require(0 <= self.seed < 2**53, "seed", self.seed, "0 to 2^53 - 1")
         _require(1 <= self.replicates <= 99, "replicates", self.replicates, "1 to 99")
         _require(self.timing.windows >= 1, "timing.windows", self.timing.windows, "at least 1")
-        _require(self.timeout_s > 0, "timeout_s", self.timeout_s, "a positive number of seconds")
+        _require(
+            0 < self.timeout_s < math.inf,
+            "timeout_s",
+            self.timeout_s,
+            "a positive number of seconds",
+        )
         needs_clock = self.test_type.name == "fixed_frequency"
         _require(
             needs_clock == (self.test_type.clock_mhz is not None),
@@ -190,9 +196,8 @@ class RunPlan:
     def _validate_phases(self) -> None:
         phases = self.phases
         for name in Phases.__dataclass_fields__:
-            _require(
-                getattr(phases, name) >= 0, f"phases.{name}", getattr(phases, name), "0 or more"
-            )
+            value = getattr(phases, name)
+            _require(0 <= value < math.inf, f"phases.{name}", value, "0 or more, and finite")
         _require(phases.profiling_min_launches >= 1, "phases.profiling_min_launches",
                  phases.profiling_min_launches, "at least 1")  # fmt: skip
         for phase in ("warm_up", "cool_down"):

@@ -70,7 +70,7 @@ def _convert(kind: Any, value: Any, place: str) -> Any:
 
 def _convert_record(kind: Any, value: Any, place: str) -> Any:
     if not isinstance(value, dict):
-        raise ValueError(f"{place or 'document'}: must be an object")
+        raise ValueError(f"{place or 'document'}: must be an object")  # noqa: TRY004 - one kind for all
     fields = _fields(kind)
     for key in value:
         if key not in fields:

@@ -4,6 +4,7 @@ Power is judged on the device's 1 s average, clocks on means of half-second bloc
 samples of a power-capped H200 swing by ±21 MHz for ever, its block means do not.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,7 +77,7 @@ def power_is_steady(found: Steadiness, rules: Ruleset, slack: float = 1.0) -> bo
 
 def clock_halves_limit(found: Steadiness, rules: Ruleset) -> float:
     """How far a clock's halves may lie apart: noise averages out with the root of the time."""
-    return rules.clock_halves_difference * max(1.0, rules.clock_halves_s / found.seconds) ** 0.5
+    return rules.clock_halves_difference * math.sqrt(max(1.0, rules.clock_halves_s / found.seconds))
 
 
 def clock_is_steady(found: Steadiness, rules: Ruleset, slack: float = 1.0) -> bool:

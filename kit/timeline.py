@@ -36,6 +36,14 @@ def device_span_ns(windows: Table) -> int:
     return sum(windows["duration_ns"].tolist())
 
 
+def host_lead_ns(timing: TimingRecord, windows: Table) -> NDArray[np.int64]:
+    """How long before the device ended each window the host had handed over its last launch.
+
+    Negative or short where the device waited for the host. Off by no more than the anchors' widths.
+    """
+    return window_edges(timing, windows)[1:] - windows["enqueue_end_ns"]
+
+
 def anchored_span_ns(timing: TimingRecord) -> tuple[int, int]:
     """Host time between the two drained moments, and how far both anchors together may be off."""
     start, end = timing.start, timing.end

@@ -19,6 +19,7 @@ from edits import (
     with_field,
     with_fields,
     with_hlo,
+    with_lead,
     with_plan,
     with_rows,
     with_run,
@@ -28,6 +29,7 @@ from edits import (
     without_table,
     write,
 )
+from hlo_texts import looped_gemms
 from honest import rederived
 from honest_cpu import BATCHED, PLAIN
 from honest_gpu import DECODE, GUIDELINE
@@ -36,11 +38,11 @@ from kit.checker.judge import run_rule
 from kit.ruleset import ruleset
 
 __all__ = [
-    "BATCHED", "DECODE", "GUIDELINE", "PLAIN", "changed", "codes", "field", "findings",
-    "fixed_frequency", "honest_cpu", "honest_gpu", "in_every_run", "outcome", "rederived", "reseal",
-    "result", "rules", "with_claims", "with_column", "with_environment", "with_field",
-    "with_fields", "with_hlo", "with_plan", "with_rows", "with_run", "with_system", "with_table",
-    "without_column", "without_table", "write",
+    "BATCHED", "DECODE", "GUIDELINE", "PLAIN", "changed", "codes", "device_loop", "field",
+    "findings", "fixed_frequency", "honest_cpu", "honest_gpu", "in_every_run", "outcome",
+    "rederived", "reseal", "result", "rules", "with_claims", "with_column", "with_environment",
+    "with_field", "with_fields", "with_hlo", "with_lead", "with_plan", "with_rows", "with_run",
+    "with_system", "with_table", "without_column", "without_table", "write",
 ]  # fmt: skip
 
 
@@ -60,6 +62,18 @@ def honest_cpu():
 def fixed_frequency(division="open"):
     """The decode case at 1980 MHz with zero fill: a clock that the recorded run did hold."""
     return gpu.build(division, gpu.HELD_CLOCK, (DECODE,))
+
+
+@cache
+def device_loop(division="open"):
+    """The GPU bundle, its decode case handed over as 16 trips round both sets a call."""
+    case = honest_gpu(division).plan.case(DECODE)
+    bundle = with_hlo(honest_gpu(division), DECODE, lambda _: looped_gemms(case, 2, 16))
+    for number in (1, 2, 3):
+        bundle = with_field(bundle, DECODE, number, "dispatch.mode", "device_loop")
+        bundle = with_field(bundle, DECODE, number, "executable.gemms_per_call", 32)
+        bundle = with_lead(bundle, DECODE, number, 31 * 32 * 33_000)
+    return bundle
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from honest import hlo_file, rederived
 from kit.bundle import layout
 from kit.bundle.manifest import (
@@ -13,6 +15,7 @@ from kit.bundle.manifest import (
 )
 from kit.bundle.writer import BundleWriter
 from kit.evidence import environment_digest
+from kit.timeline import window_edges
 from kit.trace import TABLES, Table
 
 
@@ -134,6 +137,17 @@ def with_column(bundle, case, number, file, column, change):
         return Table({name: columns[name] for name in table.columns if name in columns})
 
     return with_table(bundle, case, number, file, edit)
+
+
+def with_lead(bundle, case, number, lead_ns):
+    """The host handed over each window's launches `lead_ns` before the device worked on them."""
+    run = next(run for run in bundle.cases[case].runs if run.document.number == number)
+    timing = run.document.timing
+    edges = window_edges(timing, run.tables["windows.csv"])
+    starts = np.maximum(edges[:-1] - lead_ns, timing.start.after_ns)
+    ends = np.maximum(edges[1:] - lead_ns, starts)
+    bundle = with_column(bundle, case, number, "windows.csv", "enqueue_start_ns", lambda _: starts)
+    return with_column(bundle, case, number, "windows.csv", "enqueue_end_ns", lambda _: ends)
 
 
 def with_rows(bundle, case, number, file, keep):

@@ -28,6 +28,49 @@ def library_gemms(case, gemms, *, precision="DEFAULT", algorithm="ALG_UNSET"):
     return _module(case, gemms, lines)
 
 
+def looped_gemms(case, sets, trips):
+    """`sets` cuBLASLt products, repeated in a loop of `trips` over a counter."""
+    d, a, b = _shapes(case)
+    carried = ", ".join(["s32[]", *[d] * sets, *[a] * sets, *[b] * sets])
+    calls = "\n".join(
+        f"  %cublas.{i} = ({d}, s8[33554432]{{0}}) custom-call(%a.{i}, %b.{i}), "
+        f'custom_call_target="__cublas$lt$matmul"\n'
+        f"  %out.{i} = {d} get-tuple-element(%cublas.{i}), index=0"
+        for i in range(sets)
+    )
+    parameters = "\n".join(
+        f"  %{name}.{i} = {shape} get-tuple-element(%state), index={1 + offset * sets + i}"
+        for offset, (name, shape) in enumerate((("d", d), ("a", a), ("b", b)))
+        for i in range(sets)
+    )
+    names = ", ".join(f"%{name}.{i}" for name in ("out", "a", "b") for i in range(sets))
+    body = f"""%wrapped_add (count: s32[]) -> s32[] {{
+  %count = s32[] parameter(0)
+  %one = s32[] constant(1)
+  ROOT %sum = s32[] add(%count, %one)
+}}
+
+%body (state: ({carried})) -> ({carried}) {{
+  %state = ({carried}) parameter(0)
+  %count.1 = s32[] get-tuple-element(%state), index=0
+{parameters}
+{calls}
+  %next = s32[] fusion(%count.1), kind=kLoop, calls=%wrapped_add
+  ROOT %carried = ({carried}) tuple(%next, {names})
+}}
+
+"""
+    trip_count = f'backend_config={{"known_trip_count":{{"n":"{trips}"}}}}'
+    loop = [
+        "  %zero = s32[] constant(0)",
+        "  %start = s32[] copy(%zero)",
+        f"  %first = ({carried}) tuple(%start, {names.replace('out', 'd')})",
+        f"  %loop = ({carried}) while(%first), condition=%less, body=%body, {trip_count}",
+        *(f"  %out.{i} = {d} get-tuple-element(%loop), index={1 + i}" for i in range(sets)),
+    ]
+    return _module(case, sets, loop).replace("ENTRY", body + "ENTRY")
+
+
 def plain_dots(case, gemms):
     """`gemms` dots written in place over donated outputs."""
     d, _, _ = _shapes(case)

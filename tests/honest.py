@@ -81,8 +81,9 @@ def outputs_table(operands, sets, seed):
     rows = []
     for buffer_set in range(sets):
         grid = sample_grid(seed, operands.workload, sets, buffer_set)
-        left = np.stack([operands.a_row(buffer_set, grid.batch, row) for row in grid.rows])
-        right = np.stack([operands.b_column(buffer_set, grid.batch, col) for col in grid.columns])
+        place = np.array([buffer_set]), np.array([grid.batch])
+        left = operands.rows_of_a(*place, np.array([grid.rows]))[0]
+        right = operands.columns_of_b(*place, np.array([grid.columns]))[0]
         product = (left @ right.T).astype(operands.number_format.output)
         for (i, j), bits in np.ndenumerate(output_bits(product)):
             place = [buffer_set, grid.batch, grid.rows[i], grid.columns[j]]

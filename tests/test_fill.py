@@ -16,6 +16,7 @@ from kit.fill import (
     buffer_key,
     fill_seed,
     fold_in,
+    folds,
     key_of,
     quantize,
     sample_seed,
@@ -114,14 +115,31 @@ def test_any_row_and_column_is_that_of_the_whole_array(layout, batch, name):
         if layout["ab".index(operand)] == "t":
             whole = np.swapaxes(whole, 1, 2)
         for matrix in range(batch):
+            place = np.array([5]), np.array([matrix])
             if operand == "a":
                 assert whole[matrix].shape == (24, 12)
-                for i in (0, 11, 23):
-                    assert np.array_equal(operands.a_row(5, matrix, i), whole[matrix, i])
+                found = operands.rows_of_a(*place, np.array([[0, 11, 23]]))
+                assert np.array_equal(found[0], whole[matrix, [0, 11, 23]])
             else:
                 assert whole[matrix].shape == (12, 20)
-                for i in (0, 7, 19):
-                    assert np.array_equal(operands.b_column(5, matrix, i), whole[matrix, :, i])
+                found = operands.columns_of_b(*place, np.array([[0, 7, 19]]))
+                assert np.array_equal(found[0], whole[matrix][:, [0, 7, 19]].T)
+
+
+def test_many_sets_at_once_are_each_of_them_alone():
+    workload = Workload("w", m=24, n=20, k=12, batch=3, layout="tn")
+    operands = Operands(workload, number_format("fp16"), "uniform", SEED)
+    sets, batch = np.array([7, 0, 2**20]), np.array([2, 0, 1])
+    rows = np.array([[1, 5], [23, 0], [4, 4]])
+    together = operands.rows_of_a(sets, batch, rows)
+    assert together.shape == (3, 2, 12)
+    for i in range(3):
+        alone = operands.rows_of_a(sets[[i]], batch[[i]], rows[[i]])
+        assert np.array_equal(together[i], alone[0])
+    keys = folds(key_of(SEED), np.array([0, 1, 9], np.uint32))
+    assert [(int(a[0]), int(b[0])) for a, b in zip(*keys, strict=True)] == [
+        fold_in(key_of(SEED), data) for data in (0, 1, 9)
+    ]
 
 
 def test_a_zero_fill_is_zero_in_the_operands_type():
@@ -130,7 +148,7 @@ def test_a_zero_fill_is_zero_in_the_operands_type():
     values = operands.elements("a", 0, MEGABYTE[:256])
     assert values.dtype == ml_dtypes.float8_e4m3fn
     assert values.tobytes() == bytes(256)
-    assert not operands.b_column(1, 0, 3).any()
+    assert not operands.columns_of_b(np.array([1]), np.array([0]), np.array([[3]])).any()
 
 
 def test_each_buffer_has_its_own_key_whatever_their_number():

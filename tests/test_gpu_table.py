@@ -77,7 +77,9 @@ def test_a_device_that_differs_in_any_hardware_figure_is_no_row(change):
     assert row_for(replace(H200, **change)) is None
 
 
-@pytest.mark.parametrize(("mhz", "known"), [(3201, True), (3233, True), (3170, True), (3234, False)])
+@pytest.mark.parametrize(
+    ("mhz", "known"), [(3201, True), (3233, True), (3170, True), (3234, False)]
+)
 def test_clocks_may_differ_by_one_percent(mhz, known):
     assert (row_for(replace(H200, maximum_memory_mhz=mhz)) is not None) == known
 

@@ -15,9 +15,7 @@ from machines import CORTEX, H200
 def derive(bundle, case, device, number=1, tables=None):
     run = bundle.cases[case].runs[number - 1]
     document = run.document
-    return derive_run(
-        bundle.plan.case(case), device, number, document.timing, tables or run.tables
-    )
+    return derive_run(bundle.plan.case(case), device, number, document.timing, tables or run.tables)
 
 
 def test_the_recorded_guideline_run():

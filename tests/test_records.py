@@ -102,7 +102,7 @@ def test_every_key_must_be_there(key):
 
 @pytest.mark.parametrize("value", [None, 3, "text", [GOOD]])
 def test_a_document_is_an_object(value):
-    with pytest.raises(ValueError, match="^document: must be an object"):
+    with pytest.raises(ValueError, match=r"^document: must be an object"):
         from_json(Outer, value)
 
 

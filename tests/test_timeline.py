@@ -8,6 +8,7 @@ from kit.timeline import (
     anchored_span_ns,
     around,
     device_span_ns,
+    host_lead_ns,
     largest_gap_ns,
     profiling_interval,
     window_edges,
@@ -62,6 +63,12 @@ def test_the_span_is_exact_even_beyond_64_bits():
 def test_the_anchored_span_is_from_middle_to_middle_with_both_widths():
     assert anchored_span_ns(timing()) == (9050 - 1100, 200 + 100)
     assert anchored_span_ns(timing((5, 5), (8, 8))) == (3, 0)
+
+
+def test_the_hosts_lead_is_the_time_from_the_last_launch_to_the_windows_end():
+    table = windows([0, 1], [10, 20])
+    table.columns["enqueue_end_ns"] = np.array([1090, 1140], np.int64)
+    assert host_lead_ns(timing(), table).tolist() == [1110 - 1090, 1130 - 1140]
 
 
 def test_within_is_half_open():

@@ -25,7 +25,8 @@ _LOOK_EVERY_NS = 250_000_000
 _LOOKS_IN_A_ROW = 2
 """A series at the edge of steadiness must pass twice, a quarter second apart."""
 _IDLE_NS = 500_000_000
-_SLOPE_S = 0.25
+_SLOPE_S = 1.0
+"""Seconds between the slope's two marks: a power-capped clock wanders by 3 % within a quarter."""
 _MARGIN = 1.05
 """Profiling is planned this much longer than its minimum, as the period is only estimated."""
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bundles import codes, fixed_frequency, honest_cpu, honest_gpu, write
+from bundles import changed, codes, device_loop, fixed_frequency, honest_cpu, honest_gpu, write
 from kit.bundle.reader import parse, read_container
 
 HONEST = {"open": honest_gpu, "closed": lambda: honest_gpu("closed"), "cpu": honest_cpu}
@@ -44,6 +44,11 @@ def test_an_honest_bundle_reads_back_from_disk_as_it_was(kind, tmp_path):
                 assert list(run.tables[file].columns) == list(table.columns)
                 for column, values in table.columns.items():
                     assert np.array_equal(run.tables[file][column], values), (file, column)
+
+
+@pytest.mark.parametrize("division", ["open", "closed"])
+def test_a_device_loop_changes_no_outcome(division):
+    assert changed(device_loop(division)) == {}
 
 
 @pytest.mark.parametrize("division", ["open", "closed"])

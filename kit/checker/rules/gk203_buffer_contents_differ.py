@@ -23,19 +23,22 @@ Fails: a buffer of integers cast by truncation, where every element is zero.
 """
 
 from collections.abc import Iterator
+from functools import cache
 
 import numpy as np
 
 from kit.bundle.reader import Bundle
-from kit.checker.rule import Finding, rule
+from kit.checker.rule import Finding, Unproven, rule
 from kit.checker.runs import MeasuredRun, judge_runs
-from kit.distribution import buffer_statistics, uniform_shares
+from kit.distribution import BufferStatistics, buffer_statistics, uniform_shares
 from kit.fill import Operands, fill_seed
 from kit.ruleset import Ruleset
 from kit.trace import BINS, BUFFERS, Table
 from kit.workload import Operand
 
 _EXACT_ELEMENTS = 2**16
+_MOST_ELEMENTS = 2**38
+"""Elements of all sets that `--deep` recomputes: more than any GPU's memory holds."""
 _OPERANDS: tuple[Operand, ...] = ("a", "b")
 _BIN_NAMES = tuple(f"bin_{i}" for i in range(BINS))
 _SMALL_COUNT = 6
@@ -46,6 +49,7 @@ _SMALL_COUNT = 6
 def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     """Compare every buffer with its law, small ones with the seed, and runs with each other."""
     first: dict[str, Table] = {}
+    recompute = cache(buffer_statistics)  # all runs of a case are filled from one seed
 
     def judge(run: MeasuredRun) -> Iterator[Finding]:
         buffers = run.table(BUFFERS.file)
@@ -61,8 +65,12 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
             yield from _all_zero(run, buffers, sets)
         else:
             yield from _uniform(run, buffers, sets, rules)
-        yield from _exact(run, buffers, operands, sets, deep=bundle.auditor.deep)
         yield from _as_first(run, buffers, first.setdefault(run.case.id, buffers))
+        for operand, count in _recomputed(run, sets, deep=bundle.auditor.deep):
+            for buffer_set in range(count):
+                wanted = recompute(operands, operand, buffer_set)
+                row = _OPERANDS.index(operand) * sets + buffer_set
+                yield from _exact(run, buffers, row, wanted)
 
     yield from judge_runs(bundle, judge)
 
@@ -115,21 +123,25 @@ def _uniform(run: MeasuredRun, buffers: Table, sets: int, rules: Ruleset) -> Ite
         yield Finding(place, "those of another buffer", "no two buffers alike")
 
 
+def _recomputed(run: MeasuredRun, sets: int, *, deep: bool) -> Iterator[tuple[Operand, int]]:
+    """Operands of which so many sets are recomputed from the seed."""
+    elements = {operand: run.case.workload.elements(operand) for operand in _OPERANDS}
+    if deep and sets * sum(elements.values()) > _MOST_ELEMENTS:
+        raise Unproven("the buffers are larger than this kit recomputes")
+    for operand in _OPERANDS:
+        yield operand, sets if deep else int(elements[operand] <= _EXACT_ELEMENTS)
+
+
 def _exact(
-    run: MeasuredRun, buffers: Table, operands: Operands, sets: int, *, deep: bool
+    run: MeasuredRun, buffers: Table, row: int, wanted: BufferStatistics
 ) -> Iterator[Finding]:
-    for number, operand in enumerate(_OPERANDS):
-        small = run.case.workload.elements(operand) <= _EXACT_ELEMENTS
-        for buffer_set in range(sets if deep else int(small)):
-            row = number * sets + buffer_set
-            wanted = buffer_statistics(operands, operand, buffer_set)
-            names = ("zeros", "checksum", *_BIN_NAMES)
-            required = (wanted.zeros, wanted.checksum, *wanted.bins)
-            found = tuple(int(buffers[name][row]) for name in names)
-            for name, value, right in zip(names, found, required, strict=True):
-                if value != right:
-                    place = f"{_row(run, row, sets)}: {name}"
-                    yield Finding(place, str(value), f"{right}, recomputed from the seed")
+    names = ("zeros", "checksum", *_BIN_NAMES)
+    required = (wanted.zeros, wanted.checksum, *wanted.bins)
+    for name, right in zip(names, required, strict=True):
+        value = int(buffers[name][row])
+        if value != right:
+            place = f"{_row(run, row, len(buffers) // 3)}: {name}"
+            yield Finding(place, str(value), f"{right}, recomputed from the seed")
 
 
 def _as_first(run: MeasuredRun, buffers: Table, first: Table) -> Iterator[Finding]:

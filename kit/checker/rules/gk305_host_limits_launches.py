@@ -2,7 +2,9 @@
 
 ## What it checks
 In the pilot of the chosen dispatch mode, handing over one call took no longer than the edition's
-share of the time that the call's GEMMs take.
+share of the time that the call's GEMMs take. In the measurement itself the host had handed over a
+window's last call long before the device ended it: in the middle of the windows by the edition's
+number of calls.
 
 ## Why it matters
 If the host is the slower one, the device waits between kernels and the figure is the host's.
@@ -16,21 +18,26 @@ M05: the processor must not limit the kernel launch rate.
 
 ## Example
 Passes: a call of 48 µs for one GEMM of 3.19 ms.
-Fails: a call of 48 µs for one GEMM of 33 µs.
+Fails: calls of 64 µs for GEMMs of 3 µs, so that the host is never two calls ahead.
 """
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from kit.bundle.reader import Bundle
-from kit.checker.rule import Finding, Unproven, methodology_severity, rule
+from kit.checker.rule import Finding, Severity, Unproven, methodology_severity, rule
 from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
 from kit.ruleset import Ruleset
+from kit.timeline import anchored_span_ns, device_span_ns, host_lead_ns
+from kit.trace import PROFILING, WINDOWS
 
 
 @rule("GK305", "host-limits-launches", clauses=("M05",), since="2026.1")
 def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
-    """Compare both times of the pilot."""
+    """Compare both times of the pilot, and the host's lead with the calls it stands for."""
     only_on_gpu(bundle, "a launch rate: the host itself computes")
+    severity = methodology_severity(bundle)
 
     def judge(run: MeasuredRun) -> Iterator[Finding]:
         pilot = run.document.dispatch
@@ -42,7 +49,22 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
                 run.at("dispatch.pilot_enqueue_ns"),
                 f"{pilot.pilot_enqueue_ns} ns to hand over a call of {call_ns} ns",
                 f"at most {rules.dispatch_headroom:.0%} of it",
-                methodology_severity(bundle),
+                severity,
             )
+        if run.document.timing.method == "cuda_events":
+            yield from _lead(run, rules, severity)
 
     yield from judge_runs(bundle, judge)
+
+
+def _lead(run: MeasuredRun, rules: Ruleset, severity: Severity) -> Iterator[Finding]:
+    profiling, windows = run.profiling_windows(), run.table(WINDOWS.file)
+    launches = sum(profiling["launches"].tolist())
+    call_ns = device_span_ns(profiling) / launches * run.document.executable.gemms_per_call
+    leads = host_lead_ns(run.document.timing, windows)[windows["phase"] == PROFILING]
+    _, width_ns = anchored_span_ns(run.document.timing)
+    calls = (float(np.median(leads)) + width_ns) / call_ns
+    if calls < rules.calls_ahead:
+        place = run.at("column enqueue_end_ns in profiling", WINDOWS.file)
+        found = f"{calls:.1f} calls ahead of the device"
+        yield Finding(place, found, f"at least {rules.calls_ahead}", severity)

@@ -15,6 +15,7 @@ from bundles import (
     honest_gpu,
     in_every_run,
     outcome,
+    result,
     with_column,
     with_plan,
     with_rows,
@@ -168,3 +169,14 @@ def test_a_uniform_fill_called_zero_fails_and_the_other_way_round():
 @pytest.mark.parametrize("case", [PLAIN, BATCHED])
 def test_without_the_table_nothing_is_proven(case):
     assert outcome(CODE, without_table(honest_cpu(), case, 1, FILE)) == "unproven"
+
+
+def test_going_deep_into_an_absurd_size_ends_at_once():
+    case = honest_cpu().plan.cases[0]
+    huge = replace(case, workload=replace(case.workload, m=2**31 - 1, k=2**31 - 1))
+    bundle = with_plan(
+        replace(honest_cpu(), auditor=DEEP), cases=(huge, honest_cpu().plan.cases[1])
+    )
+    found = result(CODE, bundle)
+    assert found.outcome == "fail"  # for its bins; nothing was recomputed
+    assert not any("recomputed" in finding.required for finding in found.findings)

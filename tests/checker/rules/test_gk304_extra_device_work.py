@@ -5,6 +5,7 @@ from bundles import (
     GUIDELINE,
     PLAIN,
     changed,
+    device_loop,
     findings,
     honest_cpu,
     honest_gpu,
@@ -66,3 +67,42 @@ def test_a_text_that_is_no_module_proves_nothing():
     assert outcome(CODE, with_hlo(honest_gpu(), DECODE, lambda _: "nothing")) == "unproven"
     bundle = with_field(honest_gpu(), DECODE, 1, "executable.hlo", "0" * 16 + ".hlo.txt")
     assert "missing" in result(CODE, bundle).reason
+
+
+def test_a_loop_may_add_to_its_counter_once_a_trip_and_copy_it_once():
+    assert outcome(CODE, device_loop()) == "pass"
+
+    def count_twice(text):
+        twice = "  %more = s32[] fusion(%next), kind=kLoop, calls=%wrapped_add\n  ROOT %carried"
+        return text.replace("  ROOT %carried", twice)
+
+    bundle = with_hlo(device_loop(), DECODE, count_twice)
+    (finding, *_) = findings(CODE, bundle)
+    assert finding.place.endswith("work on loop counters")
+    assert (finding.found, finding.required) == ("33", "at most 17 a call")
+
+
+def test_work_in_a_loop_is_extra_at_every_trip():
+    def copy(text):
+        return text.replace("  %next", "  %c = bf16[8,8192]{1,0} copy(%out.0)\n  %next")
+
+    (finding, *_) = findings(CODE, with_hlo(device_loop(), DECODE, copy))
+    assert (finding.found, finding.severity) == ("16 copy", "warn")
+
+
+def test_products_that_were_moved_out_of_the_loop_always_fail():
+    def hoist(text):
+        start, end = text.index("  %cublas.0"), text.index("  %next")
+        calls = text[start:end]
+        return (text[:start] + text[end:]).replace("  %zero", calls + "  %zero")
+
+    found = findings(CODE, with_hlo(device_loop(), DECODE, hoist))
+    assert (found[0].found, found[0].required) == ("2", "32, as executable.gemms_per_call")
+    assert found[0].severity == "fail"
+
+
+def test_loop_counters_have_no_place_in_other_modes():
+    bundle = device_loop()
+    for number in (1, 2, 3):
+        bundle = with_field(bundle, DECODE, number, "dispatch.mode", "unrolled")
+    assert any(finding.place.endswith("loop counters") for finding in findings(CODE, bundle))

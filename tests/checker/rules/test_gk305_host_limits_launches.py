@@ -4,14 +4,17 @@ from bundles import (
     DECODE,
     GUIDELINE,
     changed,
+    device_loop,
     findings,
     honest_cpu,
     honest_gpu,
     outcome,
     result,
     with_field,
+    with_lead,
 )
 from kit.ruleset import ruleset
+from kit.timeline import anchored_span_ns
 
 CODE = "GK305"
 SHARE = ruleset("2026.1").dispatch_headroom
@@ -33,6 +36,39 @@ def test_the_editions_share_of_a_whole_call_is_the_edge(case, gemms):
     for enqueue, wanted in ((edge - 1, "pass"), (edge + 1, "warn")):
         broken = with_field(bundle, case, 1, "dispatch.pilot_enqueue_ns", enqueue)
         assert outcome(CODE, broken) == wanted
+
+
+def ahead(bundle, case, calls):
+    """Run 2's host handed the last launch of each window over so many calls before its end."""
+    run = bundle.cases[case].runs[1]
+    windows, timing = run.tables["windows.csv"], run.document.timing
+    profiling = windows["phase"] == 1
+    period = windows["duration_ns"][profiling].sum() / windows["launches"][profiling].sum()
+    _, width = anchored_span_ns(timing)
+    lead = int(calls * period * run.document.executable.gemms_per_call) - width
+    return with_lead(bundle, case, 2, lead)
+
+
+@pytest.mark.parametrize("honest", [honest_gpu, device_loop])
+def test_sixteen_calls_in_flight_are_the_edge(honest):
+    assert outcome(CODE, ahead(honest(), DECODE, 16.1)) == "pass"
+    bundle = ahead(honest(), DECODE, 15.9)
+    assert outcome(CODE, bundle) == "warn"
+    (finding,) = findings(CODE, bundle)
+    assert finding.place.endswith("-02/windows.csv: column enqueue_end_ns in profiling")
+    assert (finding.found, finding.required) == ("15.9 calls ahead of the device", "at least 16")
+
+
+def test_a_host_that_is_the_slower_one_fails_alone():
+    """As an H200 showed it for 256 cubed, whatever the pilot said."""
+    assert changed(ahead(honest_gpu("closed"), GUIDELINE, 1.5)) == {CODE: "fail"}
+
+
+def test_a_host_clock_drains_and_so_is_never_ahead():
+    bundle = with_field(
+        ahead(honest_gpu(), GUIDELINE, 0.5), GUIDELINE, 2, "timing.method", "host_clock"
+    )
+    assert outcome(CODE, bundle) == "pass"
 
 
 @pytest.mark.parametrize("name", ["pilot_enqueue_ns", "pilot_period_ns"])

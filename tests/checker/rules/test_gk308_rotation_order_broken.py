@@ -6,6 +6,7 @@ from bundles import (
     GUIDELINE,
     PLAIN,
     changed,
+    device_loop,
     findings,
     honest_cpu,
     honest_gpu,
@@ -62,6 +63,18 @@ def test_an_unrolled_call_covers_a_share_of_the_sets(gemms, wanted):
     found = [f for f in findings(CODE, bundle) if f.place.endswith("gemms_per_call")]
     assert bool(found) == (wanted == "fail")
     assert all(finding.required == "a divisor of 37 sets" for finding in found)
+
+
+@pytest.mark.parametrize(
+    ("gemms", "wanted"), [(32, "pass"), (2, "pass"), (1, "fail"), (31, "fail")]
+)
+def test_a_device_loop_goes_round_all_sets(gemms, wanted):
+    bundle = device_loop()
+    for number in (1, 2, 3):
+        bundle = with_field(bundle, DECODE, number, "executable.gemms_per_call", gemms)
+    found = [f for f in findings(CODE, bundle) if f.place.endswith("gemms_per_call")]
+    assert bool(found) == (wanted == "fail")
+    assert all(finding.required == "a multiple of 2 sets" for finding in found)
 
 
 def test_sets_that_are_used_unequally_fail():

@@ -1,0 +1,152 @@
+"""What a plan may ask for, and the one line that refuses the rest."""
+
+import json
+from math import inf, nan
+
+import pytest
+
+from bundles import honest_cpu, honest_gpu, with_fields
+from kit.errors import UsageError
+from kit.number_format import FORMATS
+from kit.plan import RunPlan, build_cases
+from kit.records import to_json
+
+PLAN = honest_gpu().plan
+
+
+def workload(**changes):
+    fields = {"name": "w", "m": 64, "n": 64, "k": 64, "batch": 1, "layout": "auto"}
+    return {"workload": fields | changes, "number_format": changes.pop("number_format", "bf16")}
+
+
+@pytest.mark.parametrize("plan", [PLAN, honest_cpu().plan])
+def test_a_frozen_plan_comes_back_as_it_was(plan):
+    text = json.dumps(to_json(plan))
+    assert RunPlan.from_json(json.loads(text)) == plan
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"submission__submitter": "Example Inc."}, "submission.submitter"),
+        ({"submission__submitter": ""}, "submission.submitter"),
+        ({"submission__submitter": "../up"}, "submission.submitter"),
+        ({"submission__submitter": "a" * 65}, "submission.submitter"),
+        ({"submission__system_id": ".hidden"}, "submission.system_id"),
+        ({"submission__system_id": "a/b"}, "submission.system_id"),
+        ({"submission__system_id": "line\nbreak"}, "submission.system_id"),
+        ({"submission__challenge": "abc"}, "submission.challenge"),
+        ({"submission__challenge": "00" * 7}, "submission.challenge"),
+        ({"submission__challenge": "AB" * 8}, "submission.challenge"),
+        ({"submission__challenge": "00" * 65}, "submission.challenge"),
+        ({"cases": ()}, "suite.cases"),
+        ({"cases": (PLAN.cases[0], PLAN.cases[0])}, "suite.cases"),
+        ({"seed": -1}, "seed"),
+        ({"seed": 2**53}, "seed"),
+        ({"replicates": 0}, "replicates"),
+        ({"replicates": 100}, "replicates"),
+        ({"timing__windows": 0}, "timing.windows"),
+        ({"timeout_s": 0.0}, "timeout_s"),
+        ({"timeout_s": inf}, "timeout_s"),
+        ({"timeout_s": nan}, "timeout_s"),
+        ({"test_type__name": "fixed_frequency"}, "test_type.clock_mhz"),
+        ({"test_type__clock_mhz": 1200}, "test_type.clock_mhz"),
+        ({"phases__idle_s": -0.1}, "phases.idle_s"),
+        ({"phases__idle_s": nan}, "phases.idle_s"),
+        ({"phases__warm_up_max_s": inf}, "phases.warm_up_max_s"),
+        ({"phases__warm_up_min_launches": -1}, "phases.warm_up_min_launches"),
+        ({"phases__profiling_min_launches": 0}, "phases.profiling_min_launches"),
+        ({"phases__warm_up_max_s": 2.9}, "phases.warm_up_max_s"),
+        ({"phases__cool_down_max_s": 0.9}, "phases.cool_down_max_s"),
+    ],
+)
+def test_what_no_machine_could_run_is_refused_with_its_place(change, place):
+    plan = with_fields(PLAN, **change)
+    with pytest.raises(UsageError) as refusal:
+        plan.validate()
+    assert refusal.value.problem.startswith(f"{place} is ")
+    assert refusal.value.hint.startswith("must be ")
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"seed": 0},
+        {"seed": 2**53 - 1},
+        {"replicates": 99},
+        {"submission__challenge": "00" * 8},
+        {"submission__challenge": "ff" * 64},
+        {"submission__submitter": "a" * 64},
+        {"phases__warm_up_max_s": 3.0},
+        {"phases__warm_up_min_launches": 0, "phases__idle_s": 0.0},
+        {"test_type__name": "fixed_frequency", "test_type__clock_mhz": 1200},
+    ],
+)
+def test_the_edges_are_allowed(change):
+    with_fields(PLAN, **change).validate()
+
+
+@pytest.mark.parametrize("name", ["m", "n", "k", "batch"])
+@pytest.mark.parametrize("size", [0, -1, 2**31])
+def test_sizes_are_positive_and_of_32_bits(name, size):
+    case = with_fields(PLAN.cases[0], **{f"workload__{name}": size})
+    with pytest.raises(UsageError, match=f": {name} is {size}"):
+        with_fields(PLAN, cases=(case,)).validate()
+
+
+@pytest.mark.parametrize(
+    ("number_format", "size", "allowed"),
+    [("e4m3", 16, True), ("e4m3", 24, False), ("int8", 4, True), ("int8", 6, False),
+     ("bf16", 1, True)],
+)  # fmt: skip
+def test_sizes_fit_what_the_format_multiplies_without_padding(number_format, size, allowed):
+    for name in ("m", "n", "k"):
+        (case,) = build_cases([workload(**{name: size}) | {"number_format": number_format}])
+        plan = with_fields(PLAN, cases=(case,))
+        if allowed:
+            plan.validate()
+        else:
+            with pytest.raises(UsageError, match=f"multiple of .* for {number_format}"):
+                plan.validate()
+
+
+def test_a_case_is_found_by_its_name():
+    assert PLAN.case("decode-bf16-nn") is PLAN.cases[1]
+    with pytest.raises(KeyError):
+        PLAN.case("other")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_an_automatic_layout_is_the_formats_own(name):
+    (case,) = build_cases([workload() | {"number_format": name}])
+    assert case.workload.layout == FORMATS[name].default_layout
+    assert case.id == f"w-{name}-{case.workload.layout}"
+    with_fields(PLAN, cases=(case,)).validate()
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        (workload() | {"number_format": "fp5"}, "number_format 'fp5' is unknown"),
+        (workload(layout="xy"), "workload.layout: must be one of nn, nt, tn, tt"),
+        (workload(m="64"), "workload.m: must be a whole number"),
+        (workload(extra=1), "workload.extra: unknown key"),
+    ],
+)
+def test_a_wrong_case_is_one_line(entry, message):
+    with pytest.raises(UsageError, match=message):
+        build_cases([entry])
+
+
+@pytest.mark.parametrize("document", [None, [], {}, {"edition": 1}])
+def test_what_is_no_plan_is_refused_as_one(document):
+    with pytest.raises(UsageError, match=r"^plan: "):
+        RunPlan.from_json(document)
+
+
+def test_an_unknown_number_format_names_the_known_ones():
+    document = to_json(PLAN)
+    document["cases"][0]["number_format"] = "fp5"
+    with pytest.raises(UsageError, match="known: fp64, fp32"):
+        RunPlan.from_json(document)
