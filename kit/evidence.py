@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from kit.plan import DispatchMode, TimingMethod
+from kit.plan import DispatchMode, Implementation, TimingMethod
 from kit.records import to_json
 
 Status = Literal[
@@ -21,6 +21,7 @@ Status = Literal[
     "timed_out",
     "device_error",
     "interrupted",
+    "untuned",
 ]
 StopReason = Literal["settled", "seconds", "cap"]
 CoolDownStop = Literal["idle", "seconds", "cap"]
@@ -152,7 +153,10 @@ class Identity:
 class Executable:
     """What was compiled. `hlo` names a file beside `case.json`: the normalised optimised HLO.
 
-    `options` are XLA's compiler options of this executable. Byte counts are those of XLA's memory
+    `implementation` says whose GEMM kernels it may use; on a CPU `library` stands for XLA's choice.
+    `options` are XLA's compiler options of this executable, paths cut down to file names.
+    `autotune` names a file beside `case.json`: XLA's autotune results that were replayed, null where
+    there were none, for the reason in `autotune_reason`. Byte counts are those of XLA's memory
     analysis; `alias_bytes` is the output written in place into donated buffers.
     """
 
@@ -161,6 +165,28 @@ class Executable:
     gemms_per_call: int
     alias_bytes: int
     temporary_bytes: int
+    implementation: Implementation
+    autotune: str | None
+    autotune_reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A program that the tuner compiled in a fresh process, its `attempt`, or failed to compile.
+
+    `hlo` is the name that its normalised HLO's file would have. `gemms` and `extra` are the census
+    of that HLO. `period_ns` is one GEMM's period in the tuner's pilot. What is null is so for the
+    `reason`.
+    """
+
+    attempt: int
+    implementation: Implementation
+    mode: DispatchMode
+    hlo: str | None
+    gemms: dict[str, int]
+    extra: dict[str, int]
+    period_ns: float | None
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +195,14 @@ class Dispatch:
 
     `single`: one GEMM a call. `unrolled`: one for each set of a chunk. `device_loop`: all sets,
     several times over. The pilot measured one call's host cost and one GEMM's period in this mode.
+    `candidates` are the programs among which the tuner chose; empty where no tuner ran.
     """
 
     mode: DispatchMode
     reason: str
     pilot_enqueue_ns: int | None
     pilot_period_ns: int | None
+    candidates: tuple[Candidate, ...]
 
 
 @dataclass(frozen=True, slots=True)

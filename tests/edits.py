@@ -195,14 +195,20 @@ def in_every_run(bundle, edit, *arguments):
 
 def with_hlo(bundle, case, change):
     """The case's HLO text changed, its file and the runs' reference to it renamed to match."""
-    ((_, text),) = bundle.cases[case].hlo.items()
+    ((old, text),) = bundle.cases[case].hlo.items()
     name, new = hlo_file(change(text))
     found = bundle.cases[case]
-    runs = tuple(
-        replace(run, document=with_fields(run.document, executable__hlo=name)) for run in found.runs
-    )
+    runs = tuple(replace(run, document=_of_program(run.document, old, name)) for run in found.runs)
     cases = bundle.cases | {case: replace(found, hlo={name: new}, runs=runs)}
     return replace(bundle, cases=cases)
+
+
+def _of_program(document, old, name):
+    candidates = tuple(
+        replace(candidate, hlo=name) if candidate.hlo == old else candidate
+        for candidate in document.dispatch.candidates
+    )
+    return with_fields(document, executable__hlo=name, dispatch__candidates=candidates)
 
 
 def write(bundle, folder):
@@ -217,6 +223,8 @@ def write(bundle, folder):
         writer.write_record(layout.case_file(name), case.record)
         for file, text in case.hlo.items():
             writer.write_text(layout.hlo_file(name, file), text)
+        for file, text in case.autotune.items():
+            writer.write_text(layout.autotune_file(name, file), text)
         for run in case.runs:
             writer.write_record(f"{run.path}/run.json", run.document)
             for file, table in run.tables.items():

@@ -2,6 +2,7 @@
 
 import time
 from contextlib import nullcontext
+from pathlib import Path
 
 import numpy as np
 
@@ -14,8 +15,10 @@ class FakeBackend:
 
     transfer_guard = "disallow"
 
-    def __init__(self, gemm_s=0.001, enqueue_s=0.0):
+    def __init__(self, gemm_s=0.001, enqueue_s=0.0, programs=None):
         self.gemm_s = gemm_s
+        self.programs = programs or {}
+        """What else implementations compile to: (HLO text or an exception, seconds a GEMM)."""
         self.enqueue_s = enqueue_s
         self.per_call = 1
         self.sets = 0
@@ -31,12 +34,23 @@ class FakeBackend:
     def settings(self):
         return {}
 
-    def compile(self, mode, sets):
+    def compile(self, mode, sets, build):
         from kit.rotation import sets_per_call, trips_per_call
 
         self.per_call = sets_per_call(mode, sets) * trips_per_call(mode)
-        self.events.append(("compile", mode, sets))
-        return Executable("", {}, self.per_call, 0, 0), "HloModule fake\n"
+        self.events.append(("compile", mode, sets, build))
+        hlo, _ = self.programs.get(build.implementation, ("HloModule fake\n", self.gemm_s))
+        if isinstance(hlo, Exception):
+            raise hlo
+        if build.dump_to is not None:
+            Path(build.dump_to).write_text(f"tuned {build.implementation}\n")
+        self.use(build.implementation)
+        executable = Executable("", {}, self.per_call, 0, 0, build.implementation, None, "")
+        return executable, hlo
+
+    def use(self, implementation):
+        if implementation in self.programs:
+            self.gemm_s = self.programs[implementation][1]
 
     def allocate(self, sets, fill, seed):
         self.events.append(("allocate", sets, fill, seed))

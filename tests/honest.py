@@ -129,7 +129,7 @@ def no_limits(reason):
     return Limits(*([None] * len(names)), missing=dict.fromkeys(names, reason))
 
 
-def assemble(name, plan, environment, runs, hlo):
+def assemble(name, plan, environment, runs, hlo, autotune=()):
     """A bundle of `runs` (RunEvidence by case id), with journal, outcomes and derived claims."""
     entries, outcomes, t_ns = [("bundle_started", 0, None, None, None, None)], {}, 0
     for case in plan.cases:
@@ -155,6 +155,7 @@ def assemble(name, plan, environment, runs, hlo):
             layout.case_folder(case.id),
             CaseRecord(case.id, outcomes[case.id]),
             dict([hlo[case.id]]),
+            dict(autotune),
             tuple(runs[case.id]),
         )
         for case in plan.cases

@@ -63,7 +63,7 @@ def plan():
         submission=Submission("example", "open", "rdi", "embedded_host", None),
         system=Declaration(None, None, None, None, None),
         test_type=KindOfTest("fixed_power", "uniform", None),
-        backend=Backend("jax_gemm", "cpu", "auto"),
+        backend=Backend("jax_gemm", "cpu", "auto", "library", 0),
         timing=Timing("host_clock", 20),
         telemetry=Telemetry("host", 50, 50, 50),
         phases=Phases(0.5, 3_000, 0.1, 2.0, 7_000, 0.2, 1.0, 5.0),
@@ -143,8 +143,13 @@ def _run(found, case, number, started_ns, executable):
             gemms_per_call=gemms,
             alias_bytes=gemms * output_bytes(case.workload, number_format(case.number_format)),
             temporary_bytes=0,
+            implementation="library",
+            autotune=None,
+            autotune_reason="XLA tunes nothing on a CPU",
         ),
-        dispatch=Dispatch("single" if gemms == 1 else "unrolled", "pilot", 30_000, int(period_ns)),
+        dispatch=Dispatch(
+            "single" if gemms == 1 else "unrolled", "pilot", 30_000, int(period_ns), ()
+        ),
         rotation=rotation,
         loops=Loops(0, "disallow", len(windows), None, None),
         timing=TimingRecord(method="host_clock", start=start, end=end, controls=()),

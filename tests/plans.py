@@ -43,7 +43,13 @@ def plan_of(entries, **phases):
                 ("system_name", "host_processors_per_node", "cooling", "hw_notes", "sw_notes")
             ),
             "test_type": {"name": "fixed_power", "fill": "uniform", "clock_mhz": None},
-            "backend": {"name": "jax_gemm", "platform": "cpu", "dispatch": "auto"},
+            "backend": {
+                "name": "jax_gemm",
+                "platform": "cpu",
+                "dispatch": "auto",
+                "implementation": "library",
+                "tuning_attempts": 0,
+            },
             "timing": {"method": "host_clock", "windows": 10},
             "telemetry": {
                 "source": "host",

@@ -33,6 +33,19 @@ def hlo_name(text: str) -> str:
     return f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.hlo.txt"
 
 
+def autotune_name(text: str) -> str:
+    """File name of an autotune result: the first 16 hexadecimal digits of its SHA-256.
+
+    XLA takes the file for text because its name ends in `.txt`.
+    """
+    return f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.autotune.txt"
+
+
+def autotune_file(case: str, name: str) -> str:
+    """Path of the autotune results that `Executable.autotune` names."""
+    return f"{case_folder(case)}/{name}"
+
+
 def hlo_file(case: str, name: str) -> str:
     """Path of the normalised optimised HLO that `Executable.hlo` names."""
     return f"{case_folder(case)}/{name}"

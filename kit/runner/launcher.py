@@ -34,8 +34,9 @@ from kit.plan import Case, RunPlan
 from kit.ruleset import ruleset
 from kit.runner.description import describe
 from kit.runner.job import Job
-from kit.runner.process import refuse_hostile_environment, run_job
+from kit.runner.process import refuse_hostile_environment
 from kit.runner.progress import Progress
+from kit.runner.tuning import Tunings
 from kit.system import GpuAddress, device_lock, gpus, hide_uuids, scrub, select
 from kit.trace import TABLES, Table
 
@@ -115,6 +116,7 @@ class _Attempt:
     entries: list[JournalEntry] = field(default_factory=list)
     outcomes: dict[str, list[RunOutcome]] = field(default_factory=dict)
     environment: Environment | None = None
+    tunings: Tunings = field(default_factory=Tunings)
     interrupted: bool = False
 
     def run_all(self) -> None:
@@ -153,10 +155,11 @@ class _Attempt:
             base_ns=self.base_ns,
             case_folder=str(case_folder),
             run_folder=str(run_folder),
+            tuning=None,
         )
         self._note_run("run_started", case, target, number)
         try:
-            report = run_job(job, progress.phase)
+            report = self.tunings.run(job, progress.phase)
         except KeyboardInterrupt:
             self.interrupted = True
             shutil.rmtree(run_folder, ignore_errors=True)

@@ -94,9 +94,9 @@ def run_job(job: Job, on_phase: Callable[[str], None]) -> Report:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=_KILL_AFTER_S)
         finally:
-            _stop(process)
+            stop(process)
         log.seek(0)
-        return ended(*_post_mortem(process.returncode, log.read()))
+        return ended(*post_mortem(process.returncode, log.read()))
 
 
 def _listen(reports: BinaryIO, timeout_s: float, on_phase: Callable[[str], None]) -> Report | None:
@@ -119,7 +119,8 @@ def _listen(reports: BinaryIO, timeout_s: float, on_phase: Callable[[str], None]
                     on_phase(last.phase)
 
 
-def _post_mortem(code: int | None, log: str) -> tuple[Status, str]:
+def post_mortem(code: int | None, log: str) -> tuple[Status, str]:
+    """How a process ended that said nothing, and the last line of its log."""
     lines = [line.strip() for line in log[-_TAIL:].splitlines() if line.strip()]
     cause = f": {lines[-1][:300]}" if lines else ""
     if code is not None and code < 0:
@@ -127,7 +128,7 @@ def _post_mortem(code: int | None, log: str) -> tuple[Status, str]:
     return "crashed", f"the worker ended with code {code} and said nothing{cause}"
 
 
-def _stop(process: "subprocess.Popen[bytes]") -> None:
+def stop(process: "subprocess.Popen[bytes]") -> None:
     """End the worker and everything it started."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGTERM)

@@ -13,6 +13,7 @@ from kit.bundle import layout
 from kit.bundle.writer import BundleWriter
 from kit.evidence import (
     Anchor,
+    Candidate,
     CaseMetrics,
     CaseRecord,
     Control,
@@ -68,7 +69,7 @@ def plan():
         submission=Submission("acme", "open", "available", "host-1", None),
         system=Declaration("Host 1", 1, None, "Gerät im Büro", None),
         test_type=KindOfTest("fixed_power", "uniform", None),
-        backend=Backend("jax_gemm", "cpu", "auto"),
+        backend=Backend("jax_gemm", "cpu", "auto", "library", 0),
         timing=Timing("host_clock", 3),
         telemetry=Telemetry("host", 20, 100, 200),
         phases=Phases(0.5, 10, 0.1, 2.0, 100, 0.1, 1.0, 5.0),
@@ -159,8 +160,15 @@ def run(number):
         sample_seed="fedcba9876543210",
         environment_sha256="cd" * 32,
         identity=Identity(None, None, None, None),
-        executable=Executable(f"{'0a' * 8}.hlo.txt", {"xla_cpu_enable": "True"}, 1, 16384, 0),
-        dispatch=Dispatch("single", "the kernel is longer than a call", 40_000, 90_000),
+        executable=Executable(
+            f"{'0a' * 8}.hlo.txt", {"xla_cpu_enable": "True"}, 1, 16384, 0,
+            "library", f"{'0b' * 8}.autotune.txt", "",
+        ),
+        dispatch=Dispatch("single", "the kernel is longer than a call", 40_000, 90_000, (
+            Candidate(1, "library", "single", f"{'0a' * 8}.hlo.txt",
+                      {"__cublas$lt$matmul": 1}, {}, 90_000.5, ""),
+            Candidate(2, "triton", "single", None, {}, {}, None, "XlaRuntimeError: no config"),
+        )),
         rotation=Rotation(2048, 2**25, 32768, 16384),
         loops=Loops(0, "disallow", 3, None, {"bytes_in_use": 100, "num_allocs": 7}),
         timing=TimingRecord(

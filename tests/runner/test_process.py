@@ -28,6 +28,7 @@ def job(tmp_path, plan):
         base_ns=time.monotonic_ns(),
         case_folder=str(tmp_path / "case"),
         run_folder=str(tmp_path / "run"),
+        tuning=None,
     )
 
 
