@@ -155,8 +155,8 @@ class Executable:
 
     `implementation` says whose GEMM kernels it may use; on a CPU `library` stands for XLA's choice.
     `options` are XLA's compiler options of this executable, paths cut down to file names.
-    `autotune` names a file beside `case.json`: XLA's autotune results that were replayed, null where
-    there were none, for the reason in `autotune_reason`. Byte counts are those of XLA's memory
+    `autotune` names a file beside `case.json`: the autotune results that were replayed; null where
+    there were none, for `autotune_reason`. Byte counts are those of XLA's memory
     analysis; `alias_bytes` is the output written in place into donated buffers.
     """
 

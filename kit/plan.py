@@ -208,12 +208,12 @@ class RunPlan:
         attempts = backend.tuning_attempts
         if backend.platform == "cpu":
             _require(backend.implementation == "library", "backend.implementation",
-                     backend.implementation, "library on a CPU, where XLA has no other")  # fmt: skip
+                     backend.implementation, "library on a CPU")  # fmt: skip
             _require(attempts == 0, "backend.tuning_attempts", attempts, "0 on a CPU")
         _require(0 <= attempts <= MOST_ATTEMPTS, "backend.tuning_attempts", attempts,
                  f"0 to {MOST_ATTEMPTS}")  # fmt: skip
         _require(attempts > 0 or backend.implementation != "best", "backend.tuning_attempts",
-                 attempts, "1 or more for implementation best, which the tuner chooses")  # fmt: skip
+                 attempts, "1 or more for implementation best")  # fmt: skip
 
     def _validate_phases(self) -> None:
         phases = self.phases

@@ -69,7 +69,7 @@ class RunEvidence:
 
 @dataclass(frozen=True, slots=True)
 class CaseEvidence:
-    """One case: its folder, outcomes, HLO texts and autotune results by file name, measured runs."""
+    """One case: folder, outcomes, HLO texts and autotune results by file name, measured runs."""
 
     path: str
     record: CaseRecord

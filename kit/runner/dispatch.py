@@ -75,26 +75,27 @@ class Try:
     seed: str
 
 
-def settle(
-    plan: BackendPlan,
-    backend: Backend,
-    attempt: Try,
-    clock: Clock,
-    rules: Ruleset,
-    report: Callable[[str], None],
-) -> Settled:
-    """Choose mode and sets, by a pilot of `single` where the plan or a loop's length needs one."""
-    found = None
-    if plan.platform != "cpu" and plan.dispatch in ("auto", "device_loop"):
-        report("pilot")
-        backend.compile("single", attempt.minimum_sets, Build(attempt.implementation))
-        backend.allocate(attempt.minimum_sets, attempt.fill, attempt.seed)
-        found = pilot(backend, clock)
-        backend.release()
-    mode, reason = choose(plan, found, rules)
-    return Settled(
-        mode, reason, sets_for(mode, attempt.minimum_sets, found.period_ns if found else math.inf)
-    )
+@dataclass(frozen=True, slots=True)
+class Chooser:
+    """What decides the mode beside the device itself, and where progress goes."""
+
+    plan: BackendPlan
+    rules: Ruleset
+    clock: Clock
+    report: Callable[[str], None]
+
+    def settle(self, backend: Backend, attempt: Try) -> Settled:
+        """Choose mode and sets, with a pilot of `single` where plan or loop need one."""
+        found, period_ns = None, math.inf
+        if self.plan.platform != "cpu" and self.plan.dispatch in ("auto", "device_loop"):
+            self.report("pilot")
+            backend.compile("single", attempt.minimum_sets, Build(attempt.implementation))
+            backend.allocate(attempt.minimum_sets, attempt.fill, attempt.seed)
+            found = pilot(backend, self.clock)
+            period_ns = found.period_ns
+            backend.release()
+        mode, reason = choose(self.plan, found, self.rules)
+        return Settled(mode, reason, sets_for(mode, attempt.minimum_sets, period_ns))
 
 
 def record(

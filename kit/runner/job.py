@@ -4,8 +4,9 @@ import json
 from dataclasses import dataclass
 
 from kit.evidence import Candidate, Environment, Status
-from kit.plan import DispatchMode, Implementation, RunPlan
+from kit.plan import Implementation, RunPlan
 from kit.records import from_json, to_json
+from kit.runner.dispatch import Settled
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +18,7 @@ class Tuning:
     """
 
     implementation: Implementation
-    mode: DispatchMode
-    mode_reason: str
-    sets: int
+    settled: Settled
     autotune: str | None
     autotune_reason: str
     candidates: tuple[Candidate, ...]

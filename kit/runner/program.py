@@ -1,17 +1,13 @@
 """Which program does a run launch: one of its own choice, or the one that the tuner settled."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kit.backends import Backend, Build
 from kit.errors import UntunedError
 from kit.evidence import Candidate, Executable
-from kit.plan import RunPlan
-from kit.ruleset import Ruleset
-from kit.runner.dispatch import Settled, Try, settle
+from kit.runner.dispatch import Chooser, Settled, Try
 from kit.runner.job import Tuning
-from kit.timing import Clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +29,7 @@ class Replay:
 
 
 def build_program(
-    plan: RunPlan,
-    replay: Replay | None,
-    backend: Backend,
-    attempt: Callable[[], Try],
-    clock: Clock,
-    rules: Ruleset,
-    report: Callable[[str], None],
+    chooser: Chooser, replay: Replay | None, backend: Backend, attempt: Try
 ) -> Program:
     """Compile what the run will launch. Without a tuner the run settles the mode by itself.
 
@@ -47,32 +37,30 @@ def build_program(
         UntunedError: the stored autotune results do not cover the program.
     """
     if replay is None:
-        trial = attempt()
-        settled = settle(plan.backend, backend, trial, clock, rules, report)
-        report("compile")
-        build = Build(trial.implementation)
+        settled = chooser.settle(backend, attempt)
+        chooser.report("compile")
+        build = Build(attempt.implementation)
         executable, hlo = backend.compile(settled.mode, settled.sets, build)
-        reason = "XLA tunes nothing on a CPU"
-        if plan.backend.platform != "cpu":
-            reason = "backend.tuning_attempts=0: XLA tuned in this run"
+        reason = "backend.tuning_attempts=0: XLA tuned in this run"
+        if chooser.plan.platform == "cpu":
+            reason = "XLA tunes nothing on a CPU"
         return Program(replace(executable, autotune_reason=reason), hlo, settled, ())
     tuning = replay.tuning
-    report("compile")
-    settled = Settled(tuning.mode, tuning.mode_reason, tuning.sets)
+    chooser.report("compile")
     executable, hlo = _replayed(backend, replay)
     executable = replace(
         executable, autotune=tuning.autotune, autotune_reason=tuning.autotune_reason
     )
-    return Program(executable, hlo, settled, tuning.candidates)
+    return Program(executable, hlo, tuning.settled, tuning.candidates)
 
 
 def _replayed(backend: Backend, replay: Replay) -> tuple[Executable, str]:
-    tuning = replay.tuning
+    tuning, settled = replay.tuning, replay.tuning.settled
     if tuning.autotune is None:
-        return backend.compile(tuning.mode, tuning.sets, Build(tuning.implementation))
+        return backend.compile(settled.mode, settled.sets, Build(tuning.implementation))
     build = Build(tuning.implementation, load_from=str(replay.folder / tuning.autotune))
     try:
-        return backend.compile(tuning.mode, tuning.sets, build)
+        return backend.compile(settled.mode, settled.sets, build)
     except RuntimeError as error:  # JAX's own kind is one
         if "RESOURCE_EXHAUSTED" in str(error):
             raise

@@ -164,19 +164,15 @@ class Session:
     def _prepare(self) -> tuple[Program, Dispatch, float]:
         """Compile, fill, and time a first few calls: (program, dispatch, ns for one GEMM)."""
         plan, backend = self.plan, self.backend
-
-        def attempt() -> dispatch.Try:
-            implementation = plan.backend.implementation
-            return dispatch.Try(
-                "library" if implementation == "best" else implementation,
-                sets_required(self._rotation(1).input_bytes_per_set, self.cache_bytes),
-                plan.test_type.fill,
-                self.seeds.fill,
-            )
-
-        program = build_program(
-            plan, self.replay, backend, attempt, self.clock, self.rules, self.report
+        implementation = plan.backend.implementation
+        attempt = dispatch.Try(
+            "library" if implementation == "best" else implementation,
+            sets_required(self._rotation(1).input_bytes_per_set, self.cache_bytes),
+            plan.test_type.fill,
+            self.seeds.fill,
         )
+        chooser = dispatch.Chooser(plan.backend, self.rules, self.clock, self.report)
+        program = build_program(chooser, self.replay, backend, attempt)
         backend.allocate(program.settled.sets, plan.test_type.fill, self.seeds.fill)
         found = dispatch.pilot(backend, self.clock)
         per_call = program.executable.gemms_per_call

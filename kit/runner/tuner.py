@@ -23,11 +23,10 @@ from kit.number_format import number_format
 from kit.plan import Implementation
 from kit.rotation import input_bytes, sets_required
 from kit.ruleset import ruleset
-from kit.runner.dispatch import Settled, Try, pilot, settle
+from kit.runner.dispatch import Chooser, Settled, Try, pilot
 from kit.runner.tuner_messages import Built, Message, Request
 from kit.runner.worker import first_line, status_of
 from kit.system import cpu_facts
-from kit.timing import Clock
 
 _BLOCK_NS = 120_000_000
 """Device time of one timing: long enough that its start and end are below 0.1 % of it."""
@@ -66,7 +65,6 @@ def serve(
     cache_bytes: int,
     commands: Iterable[str],
     send: Send,
-    clock: Clock = time.monotonic_ns,
 ) -> None:
     """Compile the request's candidates, say so, and time one for each line of `commands`.
 
@@ -80,26 +78,31 @@ def serve(
     )
     settled = request.settled
     if settled is None:
-        trial = Try(request.implementations[0], fewest, plan.test_type.fill, seed)
-        settled = settle(
-            plan.backend, gemms, trial, clock, ruleset(plan.edition),
+        chooser = Chooser(
+            plan.backend,
+            ruleset(plan.edition),
+            time.monotonic_ns,
             lambda phase: send(Message(phase=f"tune: {phase}")),
-        )  # fmt: skip
+        )
+        trial = Try(request.implementations[0], fewest, plan.test_type.fill, seed)
+        settled = chooser.settle(gemms, trial)
     candidates, results, per_call = _build(request, gemms, settled, send)
     gemms.allocate(settled.sets, plan.test_type.fill, seed)
     calls = {}
     for implementation in per_call:
         gemms.use(implementation)
-        calls[implementation] = max(3, -(-_BLOCK_NS // max(1, pilot(gemms, clock).period_ns)))
+        calls[implementation] = max(
+            3, -(-_BLOCK_NS // max(1, pilot(gemms, time.monotonic_ns).period_ns))
+        )
     send(Message(built=Built(settled, tuple(candidates), results)))
     for line in commands:
         implementation = cast("Implementation", line.strip())
         gemms.use(implementation)
         gemms.wait_for(gemms.enqueue(2))  # another process had the device before
-        start_ns = clock()
+        start_ns = time.monotonic_ns()
         gemms.wait_for(gemms.enqueue(calls[implementation]))
         launches = calls[implementation] * per_call[implementation]
-        send(Message(period_ns=(clock() - start_ns) / launches))
+        send(Message(period_ns=(time.monotonic_ns() - start_ns) / launches))
 
 
 def _build(

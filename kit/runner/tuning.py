@@ -87,12 +87,9 @@ def tune(job: Job, on_phase: OnPhase) -> tuple[Tuning, str]:
             raise TunerFailureError("crashed", "no program could be timed")
         built = next(a.built for a in attempts if chosen in _of(a, candidates))
         text, reason = _results(built.results.get(chosen.implementation))
-    settled = built.settled
     tuning = Tuning(
         implementation=chosen.implementation,
-        mode=settled.mode,
-        mode_reason=settled.reason,
-        sets=settled.sets,
+        settled=built.settled,
         autotune=None if reason else autotune_name(text),
         autotune_reason=reason,
         candidates=candidates,

@@ -56,6 +56,7 @@ from kit.workload import Workload
 CASE = "square_64-fp32-nn"
 DEVICE = "cpu"
 HLO = "HloModule jit_gemm\n\nENTRY %main (a: f32[64,64], b: f32[64,64]) -> f32[64,64] {\n}\n"
+AUTOTUNE = 'entries {\n  value {\n    optimal_backend_version: "v1"\n  }\n}\n'
 SECOND = 10**9
 
 
@@ -287,6 +288,7 @@ def fill(writer):
     outcomes = tuple(RunOutcome(DEVICE, number, "measured", "") for number in (1, 2))
     writer.write_record(layout.case_file(CASE), CaseRecord(CASE, outcomes))
     writer.write_text(layout.hlo_file(CASE, f"{'0a' * 8}.hlo.txt"), HLO)
+    writer.write_text(layout.autotune_file(CASE, f"{'0b' * 8}.autotune.txt"), AUTOTUNE)
     for number in (1, 2):
         folder = layout.run_folder(CASE, DEVICE, number)
         for contract, columns in tables(number).items():
@@ -310,6 +312,7 @@ class Sample:
     tables: dict
     fill: object
     hlo: str = HLO
+    autotune: str = AUTOTUNE
     case: str = CASE
     run_folder: str = layout.run_folder(CASE, DEVICE, 1)
 

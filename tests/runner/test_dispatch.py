@@ -7,7 +7,7 @@ import pytest
 from fakes import FakeBackend
 from kit.plan import Backend
 from kit.ruleset import ruleset
-from kit.runner.dispatch import Pilot, Settled, Try, choose, pilot, record, settle
+from kit.runner.dispatch import Pilot, Settled, choose, pilot, record
 
 RULES = ruleset("2026.1")
 AUTO = Backend("jax_gemm", "cuda", "auto", "library", 0)
