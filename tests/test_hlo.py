@@ -14,7 +14,10 @@ from jax import lax
 
 from bundles import honest_gpu
 from hlo_texts import library_gemms, plain_dots
+from kit.checker.programs import type_name
 from kit.hlo import census, computations, dot_algorithms, normalise, operand_precisions
+from kit.number_format import number_format
+from recorded import FOLDER
 
 
 def compiled(operand, output, *, gemms=1, shape=(96, 64, 128), precision=None, dims=((1,), (0,))):
@@ -127,6 +130,32 @@ def test_normalising_hides_where_the_program_was_written_and_nothing_else():
 def test_metadata_with_braces_and_quotes_goes_too():
     line = r'  %x = f32[] add(%a, %b), metadata={op_name="a\"}{" source_file="/home/me"}, k={1}'
     assert normalise(line) == "%x = f32[] add(%a, %b), k={1}\n"
+
+
+H200 = sorted((FOLDER / "hlo").glob("*.hlo.txt"))
+
+
+@pytest.mark.parametrize("path", H200, ids=lambda path: path.name)
+def test_executables_of_a_real_h200_hold_their_gemms_and_nothing_else(path):
+    text = path.read_text()
+    name = path.name.partition("_")[0]
+    looped = "device_loop" in path.name
+    found = census(text)
+    target = "__cublas$lt$matmul$f8" if name == "e4m3" else "__cublas$lt$matmul"
+    assert found.gemms == {target: 30 * 16 if looped else 1}
+    assert found.operand_types == {type_name(number_format(name).operand)}
+    assert found.extra == {}
+    assert found.loop_control == (16 + 1 if looped else 0)
+    assert normalise(text) == text
+    if not looped:
+        assert operand_precisions(text) == {"HIGHEST" if name == "fp32" else "DEFAULT"}
+
+
+def test_real_executables_of_five_formats_and_a_loop_are_among_them():
+    assert {path.name.partition("_")[0] for path in H200} >= {
+        "bf16", "fp16", "fp32", "fp64", "e4m3",
+    }  # fmt: skip
+    assert any("device_loop" in path.name for path in H200)
 
 
 CASES = honest_gpu().plan.cases
