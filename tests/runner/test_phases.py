@@ -77,7 +77,7 @@ def test_warm_up_needs_two_looks_in_a_row(loop):
     [
         (lambda t: 690_000, lambda t: 1480, True),
         (lambda t: 300_000 + t // 25_000, lambda t: 1480, False),  # a power ramp
-        (lambda t: 690_000, lambda t: 1980 - t // 50_000_000, False),  # a falling clock
+        (lambda t: 690_000, lambda t: 1980 - t // 20_000_000, False),  # a falling clock
     ],
 )
 def test_settled_by_steady_power_and_clock(clock, power, clock_mhz, expected):
