@@ -5,13 +5,13 @@ from dataclasses import replace
 from math import inf, nan
 
 import pytest
-from plans import small_plan
 
 from bundles import honest_cpu, honest_gpu, with_fields
 from kit.errors import UsageError
 from kit.number_format import FORMATS
 from kit.plan import RunPlan, build_cases
 from kit.records import to_json
+from plans import small_plan
 
 PLAN = honest_gpu().plan
 

@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from kit.bundle.durable import replace as write_file
 from kit.bundle.layout import autotune_name
 from kit.bundle.reader import MAXIMUM_AUTOTUNE_BYTES
 from kit.candidates import choose
@@ -50,8 +51,7 @@ class Tunings:
             else:
                 self.found[key] = tuning
                 if tuning.autotune is not None:
-                    path = Path(job.case_folder) / tuning.autotune
-                    path.write_text(text, encoding="utf-8")
+                    write_file(Path(job.case_folder) / tuning.autotune, text.encode())
         found = self.found[key]
         if isinstance(found, TunerFailureError):
             return ended(found.status, f"tuner: {found.reason}")
