@@ -23,6 +23,7 @@ Status = Literal[
     "interrupted",
     "untuned",
 ]
+TraceStatus = Literal["ok", "not_asked", "not_applicable", "failed"]
 StopReason = Literal["settled", "seconds", "cap"]
 CoolDownStop = Literal["idle", "seconds", "cap"]
 JournalEvent = Literal["bundle_started", "run_started", "run_ended", "bundle_ended"]
@@ -361,6 +362,30 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class KernelTrace:
+    """The kernels of a few calls, traced in a process of its own after the run (`trace.json`).
+
+    `names` are what `name` of `kit.trace.KERNELS` counts into. `launches` is how often the GEMM's
+    kernel `gemm_name` ran in the `calls` traced. `graphics_mhz` is the mean clock meanwhile, null
+    where it was not read. Without a trace the counts are 0, `names` is empty, and `reason` says
+    why there is none.
+    """
+
+    status: TraceStatus
+    reason: str
+    calls: int
+    launches: int
+    names: tuple[str, ...]
+    gemm_name: str | None
+    graphics_mhz: float | None
+
+
+def no_trace(status: TraceStatus, reason: str) -> KernelTrace:
+    """The record that nothing was traced, and why."""
+    return KernelTrace(status, reason, 0, 0, (), None, None)
+
+
+@dataclass(frozen=True, slots=True)
 class RunOutcome:
     """How one attempt ended. A run with status `measured` has a folder, others only this line."""
 
@@ -384,7 +409,8 @@ class RunMetrics:
 
     Periods in ns per launch, rate in FLOP/s. `spread` is the standard deviation of the windows'
     periods over their mean. Telemetry figures are means over exactly the profiling interval;
-    null where the series is missing or the interval holds too few samples.
+    null where the series is missing or the interval holds too few samples. `kernel_ns` is the
+    median device time of one GEMM with its own helper kernels, by the kernel trace; null without.
     """
 
     device: str
@@ -404,6 +430,8 @@ class RunMetrics:
     sol_row: str | None
     sol_ns: float | None
     sol_fraction: float | None
+    kernel_ns: float | None
+    period_over_kernel: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
-from kit.evidence import CaseMetrics, DeviceFacts, RunMetrics, TimingRecord
+from kit.evidence import CaseMetrics, DeviceFacts, KernelTrace, RunMetrics, TimingRecord
 from kit.gpu_table import row_for
+from kit.kernels import kernel_figures
 from kit.number_format import number_format
 from kit.plan import Case
 from kit.sol import speed_of_light
@@ -15,14 +16,15 @@ from kit.trace import CLOCKS, ENERGY, POWER, PROFILING, WINDOWS, Table
 MINIMUM_SAMPLES = 2
 
 
-def derive_run(
+def derive_run(  # noqa: PLR0913, PLR0917 - all that a run's figures come from
     case: Case,
     device: DeviceFacts,
     number: int,
     timing: TimingRecord,
     tables: dict[str, Table],
+    trace: KernelTrace | None = None,
 ) -> RunMetrics:
-    """Figures of one run from its windows and telemetry.
+    """Figures of one run from its windows, its telemetry and its kernel trace.
 
     The mean period is the profiling windows' total device time over their launches. Telemetry is
     averaged over exactly the profiling windows.
@@ -49,6 +51,8 @@ def derive_run(
     if row is not None and graphics_mhz is not None and memory_mhz is not None:
         row_format = number_format(case.number_format)
         sol = speed_of_light(case.workload, row_format, row, graphics_mhz, memory_mhz)
+    kernels = kernel_figures(trace, tables)
+    kernel_ns = kernels.kernel_ns if kernels and kernels.kernel_ns > 0 else None
     return RunMetrics(
         device=device.id,
         number=number,
@@ -67,6 +71,8 @@ def derive_run(
         sol_row=row.product if sol and row else None,
         sol_ns=sol.total_ns if sol else None,
         sol_fraction=sol.total_ns / mean_period_ns if sol else None,
+        kernel_ns=kernel_ns,
+        period_over_kernel=mean_period_ns / kernel_ns if kernel_ns else None,
     )
 
 

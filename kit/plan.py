@@ -108,6 +108,13 @@ class Phases:
 
 
 @dataclass(frozen=True, slots=True)
+class EvidencePlan:
+    """What is taken beside the measurement itself. `kernel_trace` concerns GPUs only."""
+
+    kernel_trace: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """One workload in one number format; `id` names its folder in the bundle."""
 
@@ -137,6 +144,7 @@ class RunPlan:
     timing: Timing
     telemetry: Telemetry
     phases: Phases
+    evidence: EvidencePlan
     cases: tuple[Case, ...]
     overrides: tuple[str, ...]
 

@@ -139,6 +139,24 @@ def with_column(bundle, case, number, file, column, change):
     return with_table(bundle, case, number, file, edit)
 
 
+def with_kernels(bundle, case, number, change):
+    """The kernel trace replaced by `change((trace, table))`; no table where that gives None."""
+
+    def edit(run):
+        trace, table = change((run.trace, run.tables.get("kernels.csv")))
+        tables = {name: held for name, held in run.tables.items() if name != "kernels.csv"}
+        if table is not None:
+            tables["kernels.csv"] = table
+        return replace(run, trace=trace, tables=tables)
+
+    return with_run(bundle, case, number, edit)
+
+
+def without_trace(bundle, case, number, trace=None):
+    """The run without kernels; `trace` is what `trace.json` says about it, None for no file."""
+    return with_kernels(bundle, case, number, lambda _: (trace, None))
+
+
 def with_lead(bundle, case, number, lead_ns):
     """The host handed over each window's launches `lead_ns` before the device worked on them."""
     run = next(run for run in bundle.cases[case].runs if run.document.number == number)
@@ -227,6 +245,8 @@ def write(bundle, folder):
             writer.write_text(layout.autotune_file(name, file), text)
         for run in case.runs:
             writer.write_record(f"{run.path}/run.json", run.document)
+            if run.trace is not None:
+                writer.write_record(f"{run.path}/{layout.TRACE}", run.trace)
             for file, table in run.tables.items():
                 writer.write_table(run.path, TABLES[file], table.columns)
     return writer.seal()

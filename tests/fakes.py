@@ -24,6 +24,7 @@ class FakeBackend:
         self.sets = 0
         self.busy_until = time.monotonic()
         self.events = []
+        self.launched = 0
 
     def guard(self):
         return nullcontext()
@@ -61,6 +62,7 @@ class FakeBackend:
 
     def enqueue(self, calls):
         time.sleep(self.enqueue_s * calls)
+        self.launched += calls * self.per_call
         begin = max(self.busy_until, time.monotonic())
         self.busy_until = begin + calls * self.per_call * self.gemm_s
         # JAX lets at most 32 executions run ahead of the device.
@@ -88,6 +90,20 @@ class FakeBackend:
     def sample_outputs(self, seed):
         self.events.append(("sample", seed))
         return Table({column.name: np.zeros(1, np.int64) for column in OUTPUTS.columns})
+
+    def record_kernels(self, work):
+        self.events.append(("record",))
+        began = self.launched
+        work()
+        gemms = self.launched - began
+        start_ns = np.arange(gemms, dtype=np.int64) * round(self.gemm_s * 1e9)
+        return ("fake_gemm",), Table(
+            {
+                "name": np.zeros(gemms, np.int64),
+                "start_ns": start_ns,
+                "duration_ns": np.full(gemms, round(self.gemm_s * 1e9)),
+            }
+        )
 
     def allocator_counters(self):
         return None

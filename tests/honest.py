@@ -173,9 +173,9 @@ def assemble(name, plan, environment, runs, hlo, autotune=()):
     return rederived(bundle)
 
 
-def evidence(document, tables):
+def evidence(document, tables, trace):
     folder = layout.run_folder(document.case, document.device, document.number)
-    return RunEvidence(folder, document, tables)
+    return RunEvidence(folder, document, tables, trace)
 
 
 def rederived(bundle):

@@ -29,12 +29,14 @@ from kit.evidence import (
     TelemetryRecord,
     TimingRecord,
     environment_digest,
+    no_trace,
 )
 from kit.fill import sample_seed
 from kit.number_format import number_format
 from kit.plan import (
     Backend,
     Declaration,
+    EvidencePlan,
     KindOfTest,
     Phases,
     RunPlan,
@@ -67,6 +69,7 @@ def plan():
         timing=Timing("host_clock", 20),
         telemetry=Telemetry("host", 50, 50, 50),
         phases=Phases(0.5, 3_000, 0.1, 2.0, 7_000, 0.2, 1.0, 5.0),
+        evidence=EvidencePlan(kernel_trace=True),
         cases=build_cases(
             [
                 {
@@ -173,7 +176,7 @@ def _run(found, case, number, started_ns, executable):
         OUTPUTS.file: outputs_table(operands, rotation.sets, samples),
         HOST.file: host,
     }
-    return evidence(document, tables)
+    return evidence(document, tables, no_trace("not_applicable", "a CPU host has no GPU kernels"))
 
 
 def _host_table(start_ns, end_ns, rng):

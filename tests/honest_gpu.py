@@ -23,6 +23,7 @@ from honest import (
     split,
     windows_table,
 )
+from honest_kernels import kernels
 from kit.bundle import layout
 from kit.evidence import (
     Anchor,
@@ -41,10 +42,12 @@ from kit.evidence import (
     environment_digest,
 )
 from kit.fill import sample_seed
+from kit.metrics import derive_run
 from kit.number_format import number_format
 from kit.plan import (
     Backend,
     Declaration,
+    EvidencePlan,
     KindOfTest,
     Phases,
     RunPlan,
@@ -54,7 +57,7 @@ from kit.plan import (
     build_cases,
 )
 from kit.rotation import output_bytes
-from kit.trace import BUFFERS, CLOCKS, ENERGY, HOST, OUTPUTS, POWER, WINDOWS, Table
+from kit.trace import BUFFERS, CLOCKS, ENERGY, HOST, KERNELS, OUTPUTS, POWER, WINDOWS, Table
 from machines import H200, H200_ENVIRONMENT, H200_LIMITS, UUID_HASH
 from recorded import CLOCK_EVERY, ENERGY_EVERY, POWER_EVERY, recording
 
@@ -83,6 +86,7 @@ def plan_of(division, kind, case_ids):
         timing=Timing("cuda_events", 40),
         telemetry=Telemetry("nvml", 20, 60, 200),
         phases=Phases(1.5, 10_000, 3.0, 60.0, 4_000, 2.0, 1.0, 30.0),
+        evidence=EvidencePlan(kernel_trace=True),
         cases=build_cases(
             [
                 {
@@ -224,7 +228,11 @@ def _run(plan, case, number, started_ns, hlo):
         limits_before=H200_LIMITS,
         limits_after=H200_LIMITS,
     )
-    return evidence(document, tables)
+    figures = derive_run(case, H200, number, document.timing, tables)
+    trace, tables[KERNELS.file] = kernels(
+        figures.mean_period_ns, 128 // gemms, gemms, [number, gemms], mhz=figures.graphics_mhz
+    )
+    return evidence(document, tables, trace)
 
 
 def _profiling(recorded, number, rng):

@@ -58,6 +58,7 @@ def plan_of(entries, **phases):
                 "energy_period_ms": 200,
             },
             "phases": given | phases,
+            "evidence": {"kernel_trace": True},
             "cases": [
                 {
                     "id": case.id,

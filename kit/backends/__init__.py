@@ -1,5 +1,6 @@
 """Who multiplies: one module per backend, found by its name."""
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
@@ -82,6 +83,13 @@ class Backend(Protocol):
 
     def sample_outputs(self, seed: str) -> Table:
         """The sampled outputs of every set, as `kit.trace.OUTPUTS`."""
+
+    def record_kernels(self, work: Callable[[], None]) -> tuple[tuple[str, ...], Table]:
+        """Names and rows of `kit.trace.KERNELS` of what `work` made the GPU do, and waited for.
+
+        Raises:
+            MeasurementError: the profiler shows no kernel of one GPU.
+        """
 
     def allocator_counters(self) -> dict[str, int] | None:
         """The device allocator's counters; None where it has none."""

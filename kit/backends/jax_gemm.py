@@ -7,6 +7,7 @@ a loop that the host hands over once.
 """
 
 import gc
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from jax import lax
 from numpy.typing import NDArray
 
-from kit.backends import Build, jax_buffers, jax_options
+from kit.backends import Build, jax_buffers, jax_options, kernel_profile
 from kit.errors import MeasurementError
 from kit.evidence import Executable
 from kit.fill import buffer_key
@@ -240,6 +241,9 @@ class JaxGemm:
 
     def sample_outputs(self, seed: str) -> Table:
         return jax_buffers.sample(self._pools()["d"], seed, self._workload)
+
+    def record_kernels(self, work: Callable[[], None]) -> tuple[tuple[str, ...], Table]:
+        return kernel_profile.record(work)
 
     def allocator_counters(self) -> dict[str, int] | None:
         counters = self.device.memory_stats()

@@ -16,6 +16,7 @@ ENVIRONMENT = "data/environment.json"
 JOURNAL = "data/journal.json"
 RESULTS = "data/derived/results.json"
 CASES = "data/cases"
+TRACE = "trace.json"
 
 
 def case_folder(case: str) -> str:
@@ -61,6 +62,11 @@ def run_file(case: str, device: str, number: int) -> str:
     return f"{run_folder(case, device, number)}/run.json"
 
 
+def trace_file(case: str, device: str, number: int) -> str:
+    """Path of the document about the run's kernel trace."""
+    return f"{run_folder(case, device, number)}/{TRACE}"
+
+
 def schema_of(path: str) -> str | None:
     """Name of the schema that the JSON document at `path` follows, None for other files."""
     fixed = {
@@ -72,5 +78,5 @@ def schema_of(path: str) -> str | None:
     }
     if path in fixed:
         return fixed[path]
-    names = {"case.json": "case", "run.json": "run"}
+    names = {"case.json": "case", "run.json": "run", TRACE: "trace"}
     return names.get(PurePosixPath(path).name)

@@ -14,6 +14,7 @@ from kit.bundle.layout import (
     PLAN,
     RESULTS,
     SYSTEM,
+    TRACE,
     autotune_file,
     case_file,
     case_folder,
@@ -25,6 +26,7 @@ from kit.evidence import (
     CaseRecord,
     Environment,
     Journal,
+    KernelTrace,
     Results,
     Run,
     SystemDescription,
@@ -59,12 +61,14 @@ _CASE_PATH = re.compile(
 class RunEvidence:
     """One measured run: its folder, its document and its tables by file name.
 
-    Absent tables are absent. The document may contradict its folder's name; rules compare them.
+    Absent tables are absent; `trace` is None where `trace.json` is. The document may contradict its
+    folder's name; rules compare them.
     """
 
     path: str
     document: Run
     tables: dict[str, Table]
+    trace: KernelTrace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +146,7 @@ def _sort(files: dict[str, bytes]) -> tuple[dict[str, _CaseFiles], list[str]]:
         if path in _FIXED or not path.startswith(f"{PAYLOAD}/"):
             continue
         match = _CASE_PATH.fullmatch(path)
-        if match is None or match["file"] not in (None, "run.json", *TABLES):
+        if match is None or match["file"] not in (None, "run.json", TRACE, *TABLES):
             unknown.append(path)
             continue
         names = found.setdefault(match["case"], _CaseFiles())
@@ -174,7 +178,8 @@ def _parse_run(folder: str, names: list[str], files: dict[str, bytes]) -> RunEvi
         for name in names
         if name in TABLES
     }
-    return RunEvidence(folder, document, tables)
+    trace = _document(KernelTrace, files, f"{folder}/{TRACE}") if TRACE in names else None
+    return RunEvidence(folder, document, tables, trace)
 
 
 def _document(kind: type[Record], files: dict[str, bytes], path: str) -> Record:

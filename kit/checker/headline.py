@@ -10,6 +10,10 @@ from kit.checker.recomputed import RecomputedCase, recompute
 from kit.checker.verdict import CaseFigures, Headline
 
 _LONGEST_PROBLEM = 2000
+_MEASURED = (
+    "period_ns", "flops_per_s", "spread", "replicate_range", "graphics_mhz", "power_mw",
+    "sol_fraction", "period_over_kernel",
+)  # fmt: skip
 
 
 def headline(bundle: Bundle) -> Headline:
@@ -49,13 +53,15 @@ def _figures(case_id: str, number_format: str, found: RecomputedCase | None) -> 
             for run in runs
         ),
         sol_fraction=_median(run.sol_fraction for run in runs),
+        period_over_kernel=_median(run.period_over_kernel for run in runs),
         problem="",
     )
 
 
 def _absent(case_id: str, number_format: str, problem: str) -> CaseFigures:
     problem = problem[:_LONGEST_PROBLEM]
-    return CaseFigures(case_id, number_format, 0, None, None, None, None, None, None, None, problem)
+    unknown = dict.fromkeys(_MEASURED)
+    return CaseFigures(id=case_id, number_format=number_format, runs=0, problem=problem, **unknown)
 
 
 def _median(values: Iterable[float | None]) -> float | None:

@@ -34,6 +34,7 @@ from kit.plan import Case, RunPlan
 from kit.ruleset import ruleset
 from kit.runner.description import describe
 from kit.runner.job import Job
+from kit.runner.kernel_trace import trace_kernels, written_trace
 from kit.runner.process import refuse_hostile_environment
 from kit.runner.progress import Progress
 from kit.runner.tuning import Tunings
@@ -170,6 +171,7 @@ class _Attempt:
             reason = printable(scrub(report.reason), _REASON_LIMIT)
             return RunOutcome(target.id, number, status, reason)
         self._remember(report.environment)
+        self.interrupted |= not trace_kernels(job, progress.phase)
         return RunOutcome(target.id, number, "measured", "")
 
     def _remember(self, found: Environment) -> None:
@@ -219,9 +221,8 @@ class _Attempt:
                 case.id, outcome.device, outcome.number
             )
             timing, tables = _written(folder)
-            derived.append(
-                derive_run(case, devices[outcome.device], outcome.number, timing, tables)
-            )
+            trace, device = written_trace(folder), devices[outcome.device]
+            derived.append(derive_run(case, device, outcome.number, timing, tables, trace))
         return tuple(derived)
 
     def _note(self, event: JournalEvent) -> None:

@@ -61,8 +61,8 @@ def worker_environment(job: Job, environment: Mapping[str, str]) -> dict[str, st
     return kept
 
 
-def run_job(job: Job, on_phase: Callable[[str], None]) -> Report:
-    """Run one job in a fresh process and return how it ended.
+def run_job(job: Job, on_phase: Callable[[str], None], module: str = "kit.runner.worker") -> Report:
+    """Run one job in a fresh process of `module` and return how it ended.
 
     The process is gone when this returns, also after KeyboardInterrupt.
     """
@@ -75,7 +75,7 @@ def run_job(job: Job, on_phase: Callable[[str], None]) -> Report:
         path = Path(folder) / "job.json"
         path.write_text(job.dumps(), encoding="utf-8")
         process = subprocess.Popen(
-            [sys.executable, "-m", "kit.runner.worker", str(path), str(write_end)],
+            [sys.executable, "-m", module, str(path), str(write_end)],
             env=worker_environment(job, os.environ),
             stdin=subprocess.DEVNULL,
             stdout=log,

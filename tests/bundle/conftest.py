@@ -38,11 +38,13 @@ from kit.evidence import (
     SystemDescription,
     TelemetryRecord,
     TimingRecord,
+    no_trace,
 )
 from kit.plan import (
     Backend,
     Case,
     Declaration,
+    EvidencePlan,
     KindOfTest,
     Phases,
     RunPlan,
@@ -74,6 +76,7 @@ def plan():
         timing=Timing("host_clock", 3),
         telemetry=Telemetry("host", 20, 100, 200),
         phases=Phases(0.5, 10, 0.1, 2.0, 100, 0.1, 1.0, 5.0),
+        evidence=EvidencePlan(kernel_trace=True),
         cases=(Case(CASE, Workload("square_64", 64, 64, 64, 1, "nn"), "fp32"),),
         overrides=("workload=square_64",),
     )
@@ -272,6 +275,8 @@ def results():
                     "sol_row",
                     "sol_ns",
                     "sol_fraction",
+                    "kernel_ns",
+                    "period_over_kernel",
                 ]
             ),
         )
@@ -294,6 +299,7 @@ def fill(writer):
         for contract, columns in tables(number).items():
             writer.write_table(folder, contract, columns)
         writer.write_record(f"{folder}/run.json", run(number))
+        writer.write_record(f"{folder}/trace.json", no_trace("not_applicable", "a CPU host"))
     writer.write_record(layout.JOURNAL, journal())
     writer.write_record(layout.RESULTS, results())
     return writer
