@@ -47,9 +47,9 @@ class Ruleset:
     idle_temperature_excess_c: int = 12
     # Independent timings of the same launches.
     control_dlpack_difference: float = 0.005
-    # The host's slope is taken over bursts of half a second, too short to settle: on an H200 it was
-    # 1.9 % off at 4096^3, where DLPack events agreed within 1e-6.
-    control_host_difference: float = 0.05
+    # The host's slope is another second of a power-capped clock: on an H200 it was 0.2 % off at
+    # 4096^3, and 2.9 % when it was taken over a quarter second. DLPack events agreed within 1e-6.
+    control_host_difference: float = 0.03
     # Below this the host's wake-up is a visible share of the slope.
     control_minimum_s: float = 0.1
     anchor_skew: float = 0.002
@@ -67,6 +67,9 @@ class Ruleset:
     # JAX lets the host run 32 calls ahead: an H200's windows showed 28 to 31 calls in flight where
     # the host kept up, and 1.5 where it did not.
     calls_ahead: int = 16
+    # A call of a device loop is a hundred launches and more, of which the driver queues a thousand:
+    # 8.9 calls of 48 GEMMs at 4096^3.
+    loop_calls_ahead: int = 2
     # Gaps on an H200: 130 to 160 ns between the kernels of a device loop, 1 to 2 µs between single
     # launches, 1.7 µs around the memset of a 4096^3 GEMM, up to 3.4 µs around a loop's addition.
     kernel_gap_median_ns: int = 3_000
