@@ -64,6 +64,12 @@ class Ruleset:
     # the host kept up, and 1.5 where it did not.
     calls_ahead: int = 16
     gap_warn: float = 0.02
+    # Bytes read from DRAM over those of A and B. H200, rotated bf16 GEMMs of 1024^3 and 2048^3: 1.0000
+    # to 1.0048; one buffer set: 0.01 to 0.11. A set that comes round when half of it is still in the
+    # cache would show 0.5, so what is left for counters that miss a sector is 2 %.
+    dram_read_least: float = 0.98
+    # A kernel reads operands again once they outgrow the cache: 4.5 times at 8192^3 on an H200.
+    dram_read_most: float = 32.0
     # A part may hide slices of its L2 from a partition; the table's figure is the whole part's.
     cache_share_of_table: float = 0.95
     # Counts of a random buffer: at 7 standard deviations one honest count in 4e11 is refused, so

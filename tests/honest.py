@@ -7,6 +7,7 @@ import numpy as np
 
 from kit.bundle import layout
 from kit.bundle.reader import Bundle, CaseEvidence, Container, RunEvidence
+from honest_counters import device_counters
 from kit.checker.recomputed import recompute
 from kit.distribution import statistics, uniform_shares
 from kit.evidence import (
@@ -156,6 +157,10 @@ def assemble(name, plan, environment, runs, hlo):
             CaseRecord(case.id, outcomes[case.id]),
             dict([hlo[case.id]]),
             tuple(runs[case.id]),
+            {
+                device: device_counters(plan, case, device, runs[case.id][0].document.rotation)
+                for device in {run.document.device for run in runs[case.id]}
+            },
         )
         for case in plan.cases
     }

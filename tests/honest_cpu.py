@@ -34,6 +34,7 @@ from kit.fill import sample_seed
 from kit.number_format import number_format
 from kit.plan import (
     Backend,
+    Counters,
     Declaration,
     KindOfTest,
     Phases,
@@ -66,6 +67,7 @@ def plan():
         backend=Backend("jax_gemm", "cpu", "auto"),
         timing=Timing("host_clock", 20),
         telemetry=Telemetry("host", 50, 50, 50),
+        counters=Counters("none"),
         phases=Phases(0.5, 3_000, 0.1, 2.0, 7_000, 0.2, 1.0, 5.0),
         cases=build_cases(
             [

@@ -41,6 +41,7 @@ from kit.fill import sample_seed
 from kit.number_format import number_format
 from kit.plan import (
     Backend,
+    Counters,
     Declaration,
     KindOfTest,
     Phases,
@@ -65,7 +66,7 @@ START_UP_NS = 9_000_000_000
 """From the start of a run to its first telemetry: imports, compilation, filling."""
 
 
-def plan_of(division, kind, case_ids):
+def plan_of(division, kind, case_ids, tool):
     plan = RunPlan(
         edition="2026.1",
         seed=20261129,
@@ -78,6 +79,7 @@ def plan_of(division, kind, case_ids):
         backend=Backend("jax_gemm", "cuda", "auto"),
         timing=Timing("cuda_events", 40),
         telemetry=Telemetry("nvml", 20, 60, 200),
+        counters=Counters(tool),
         phases=Phases(1.5, 10_000, 3.0, 60.0, 4_000, 2.0, 1.0, 30.0),
         cases=build_cases(
             [
@@ -102,9 +104,9 @@ def plan_of(division, kind, case_ids):
     return plan
 
 
-def build(division, kind=FIXED_POWER, case_ids=(GUIDELINE, DECODE)):
+def build(division, kind=FIXED_POWER, case_ids=(GUIDELINE, DECODE), tool="ncu"):
     """The bundle in the given division."""
-    plan = plan_of(division, kind, case_ids)
+    plan = plan_of(division, kind, case_ids, tool)
     runs, hlo, started_ns = {}, {}, 1_000_000_000
     for case in plan.cases:
         hlo[case.id] = hlo_file(library_gemms(case, GEMMS_PER_CALL[case.id]))
@@ -114,7 +116,7 @@ def build(division, kind=FIXED_POWER, case_ids=(GUIDELINE, DECODE)):
             runs[case.id].append(run)
             started_ns = run.document.ended_ns + 2_000_000_000
     return assemble(
-        f"honest-gpu-{division}-{kind.name}",
+        f"honest-gpu-{division}-{kind.name}{'' if tool == 'ncu' else '-uncounted'}",
         plan,
         H200_ENVIRONMENT,
         runs,

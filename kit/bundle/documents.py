@@ -3,6 +3,7 @@
 from typing import TypeVar
 
 from kit.bundle import schema, strict_json
+from kit.counters import DeviceCounters
 from kit.errors import BundleError, UsageError
 from kit.evidence import CaseRecord, Environment, Journal, Results, Run, SystemDescription
 from kit.plan import RunPlan
@@ -17,6 +18,7 @@ SCHEMA_OF: dict[type, str] = {
     Journal: "journal",
     CaseRecord: "case",
     Run: "run",
+    DeviceCounters: "counters",
     Results: "results",
 }
 

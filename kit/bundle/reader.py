@@ -16,9 +16,11 @@ from kit.bundle.layout import (
     SYSTEM,
     case_file,
     case_folder,
+    counters_file,
     hlo_file,
 )
 from kit.bundle.tables import load
+from kit.counters import DeviceCounters
 from kit.errors import BundleError
 from kit.evidence import (
     CaseRecord,
@@ -48,6 +50,7 @@ MAXIMUM_HLO_BYTES = 8 * 2**20
 _FIXED = frozenset((PLAN, SYSTEM, ENVIRONMENT, JOURNAL, RESULTS))
 _CASE_PATH = re.compile(
     rf"{CASES}/(?P<case>[^/]+)/(?:case\.json|(?P<hlo>[0-9a-f]{{16}}\.hlo\.txt)"
+    r"|counters/(?P<counted>cpu|gpu-[0-9a-f]{12})\.json"
     r"|runs/(?P<run>(?:cpu|gpu-[0-9a-f]{12})-[0-9]{2})/(?P<file>[^/]+))"
 )
 
@@ -66,12 +69,16 @@ class RunEvidence:
 
 @dataclass(frozen=True, slots=True)
 class CaseEvidence:
-    """One case: its folder, outcomes, HLO texts by file name, measured runs by folder name."""
+    """One case: its folder, outcomes, HLO texts by file name, measured runs by folder name.
+
+    `counters` are its hardware counters by the device that their file is named after.
+    """
 
     path: str
     record: CaseRecord
     hlo: dict[str, str]
     runs: tuple[RunEvidence, ...]
+    counters: dict[str, DeviceCounters] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +110,10 @@ class Bundle:
 
 @dataclass(slots=True)
 class _CaseFiles:
-    """The names found in one case's folder: HLO files, and files of each run folder."""
+    """The names found in one case's folder: HLO files, counted devices, files of each run folder."""
 
     hlo: list[str] = field(default_factory=list)
+    counted: list[str] = field(default_factory=list)
     runs: dict[str, list[str]] = field(default_factory=dict)
 
 
@@ -143,6 +151,8 @@ def _sort(files: dict[str, bytes]) -> tuple[dict[str, _CaseFiles], list[str]]:
         names = found.setdefault(match["case"], _CaseFiles())
         if match["hlo"]:
             names.hlo.append(match["hlo"])
+        elif match["counted"]:
+            names.counted.append(match["counted"])
         elif match["run"]:
             names.runs.setdefault(match["run"], []).append(match["file"])
     return found, unknown
@@ -153,7 +163,11 @@ def _parse_case(case: str, names: _CaseFiles, files: dict[str, bytes]) -> CaseEv
     hlo = {name: _text(files[hlo_file(case, name)], hlo_file(case, name)) for name in names.hlo}
     folder = case_folder(case)
     runs = (_parse_run(f"{folder}/runs/{run}", names.runs[run], files) for run in names.runs)
-    return CaseEvidence(folder, record, hlo, tuple(runs))
+    counters = {
+        device: _document(DeviceCounters, files, counters_file(case, device))
+        for device in names.counted
+    }
+    return CaseEvidence(folder, record, hlo, tuple(runs), counters)
 
 
 def _parse_run(folder: str, names: list[str], files: dict[str, bytes]) -> RunEvidence:

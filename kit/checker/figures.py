@@ -8,6 +8,7 @@ from kit.checker.verdict import CaseFigures
 NOT_AVAILABLE = "not available"
 _HEADINGS = (
     "case", "type", "runs", "mean time", "TFLOP/s", "spread", "range", "clock", "power", "of SOL",
+    "DRAM read",
 )  # fmt: skip
 _LEFT = 2
 """Columns that are text; the others are figures and stand to the right."""
@@ -41,6 +42,7 @@ def _cells(case: CaseFigures) -> tuple[str, ...]:
         _whole(case.graphics_mhz, 1, "MHz"),
         _whole(case.power_mw, 1000, "W"),
         _percent(case.sol_fraction, 1),
+        _times(case.dram_read_ratio),
     )
 
 
@@ -67,6 +69,11 @@ def _rate(flops_per_s: float | None) -> str:
 
 def _whole(value: float | None, scale: float, unit: str) -> str:
     return NOT_AVAILABLE if value is None else f"{value / scale:.0f} {unit}"
+
+
+def _times(value: float | None) -> str:
+    """Bytes read from DRAM in multiples of the operands' own."""
+    return NOT_AVAILABLE if value is None else f"{value:.3f} x A+B"
 
 
 def _percent(value: float | None, decimals: int) -> str:

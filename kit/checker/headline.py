@@ -8,6 +8,9 @@ import numpy as np
 from kit.bundle.reader import Bundle
 from kit.checker.recomputed import RecomputedCase, recompute
 from kit.checker.verdict import CaseFigures, Headline
+from kit.counters import dram_read_ratio
+from kit.number_format import number_format as row_of
+from kit.rotation import input_bytes
 
 _LONGEST_PROBLEM = 2000
 
@@ -49,13 +52,20 @@ def _figures(case_id: str, number_format: str, found: RecomputedCase | None) -> 
             for run in runs
         ),
         sol_fraction=_median(run.sol_fraction for run in runs),
+        dram_read_ratio=_finite(
+            dram_read_ratio(
+                list(found.evidence.counters.values()),
+                input_bytes(found.case.workload, row_of(number_format)),
+            )
+        ),
         problem="",
     )
 
 
 def _absent(case_id: str, number_format: str, problem: str) -> CaseFigures:
     problem = problem[:_LONGEST_PROBLEM]
-    return CaseFigures(case_id, number_format, 0, None, None, None, None, None, None, None, problem)
+    unknown = (None,) * 8
+    return CaseFigures(case_id, number_format, 0, *unknown, problem)
 
 
 def _median(values: Iterable[float | None]) -> float | None:

@@ -53,7 +53,8 @@ class CaseFigures:
 
     `period_ns` is the median of the runs' mean periods, `replicate_range` their range over it,
     `spread` the largest of the runs' own; clock, power and the share of speed of light are
-    medians over the runs. `problem` says why nothing was measured, and is empty otherwise.
+    medians over the runs. `dram_read_ratio` is the bytes that a GEMM read from DRAM over those of A
+    and B, where they were counted. `problem` says why nothing was measured, and is empty otherwise.
     """
 
     id: str
@@ -66,6 +67,7 @@ class CaseFigures:
     graphics_mhz: float | None
     power_mw: float | None
     sol_fraction: float | None
+    dram_read_ratio: float | None
     problem: str
 
 

@@ -94,7 +94,7 @@ def run_job(job: Job, on_phase: Callable[[str], None]) -> Report:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=_KILL_AFTER_S)
         finally:
-            _stop(process)
+            stop(process)
         log.seek(0)
         return ended(*_post_mortem(process.returncode, log.read()))
 
@@ -127,7 +127,7 @@ def _post_mortem(code: int | None, log: str) -> tuple[Status, str]:
     return "crashed", f"the worker ended with code {code} and said nothing{cause}"
 
 
-def _stop(process: "subprocess.Popen[bytes]") -> None:
+def stop(process: "subprocess.Popen[bytes]") -> None:
     """End the worker and everything it started."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGTERM)

@@ -40,6 +40,7 @@ from kit.evidence import (
 )
 from kit.plan import (
     Backend,
+    Counters,
     Case,
     Declaration,
     KindOfTest,
@@ -70,6 +71,7 @@ def plan():
         test_type=KindOfTest("fixed_power", "uniform", None),
         backend=Backend("jax_gemm", "cpu", "auto"),
         timing=Timing("host_clock", 3),
+        counters=Counters("none"),
         telemetry=Telemetry("host", 20, 100, 200),
         phases=Phases(0.5, 10, 0.1, 2.0, 100, 0.1, 1.0, 5.0),
         cases=(Case(CASE, Workload("square_64", 64, 64, 64, 1, "nn"), "fp32"),),

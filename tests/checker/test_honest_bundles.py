@@ -3,11 +3,20 @@
 import numpy as np
 import pytest
 
-from bundles import changed, codes, device_loop, fixed_frequency, honest_cpu, honest_gpu, write
+from bundles import (
+    changed,
+    codes,
+    device_loop,
+    fixed_frequency,
+    honest_cpu,
+    honest_gpu,
+    uncounted_gpu,
+    write,
+)
 from kit.bundle.reader import parse, read_container
 
 HONEST = {"open": honest_gpu, "closed": lambda: honest_gpu("closed"), "cpu": honest_cpu}
-UNPROVEN_IN_THIS_EDITION = {"GK312", "GK313"}
+UNPROVEN_IN_THIS_EDITION = {"GK313"}
 
 
 @pytest.mark.parametrize("division", ["open", "closed"])
@@ -24,7 +33,15 @@ def test_a_cpu_bundle_passes_and_claims_no_gpu_rule():
     found = codes(honest_cpu())
     assert set(found.values()) == {"pass", "not_applicable"}
     needs_a_gpu = {"GK305", "GK401", "GK402", "GK403", "GK404", "GK405", "GK406", "GK408"}
-    assert {found[code] for code in needs_a_gpu | UNPROVEN_IN_THIS_EDITION} == {"not_applicable"}
+    gpu_only = needs_a_gpu | UNPROVEN_IN_THIS_EDITION | {"GK312"}
+    assert {found[code] for code in gpu_only} == {"not_applicable"}
+
+
+@pytest.mark.parametrize("division", ["open", "closed"])
+def test_without_counters_only_the_cold_cache_becomes_unproven(division):
+    counted, found = codes(honest_gpu(division)), codes(uncounted_gpu(division))
+    assert {code for code in found if found[code] != counted[code]} == {"GK312"}
+    assert found["GK312"] == "unproven"
 
 
 @pytest.mark.parametrize("kind", ["closed", "cpu"])
@@ -37,6 +54,7 @@ def test_an_honest_bundle_reads_back_from_disk_as_it_was(kind, tmp_path):
     for case, wanted in bundle.cases.items():
         found = read.cases[case]
         assert (found.record, found.hlo) == (wanted.record, wanted.hlo)
+        assert found.counters == wanted.counters
         for run, right in zip(found.runs, wanted.runs, strict=True):
             assert (run.path, run.document) == (right.path, right.document)
             assert run.tables.keys() == right.tables.keys()
