@@ -21,7 +21,7 @@ TestTypeName = Literal["fixed_power", "fixed_frequency"]
 Fill = Literal["uniform", "zero"]
 Platform = Literal["cpu", "cuda"]
 DispatchMode = Literal["single", "unrolled", "device_loop"]
-TimingMethod = Literal["cuda_events", "host_clock"]
+TimingMethod = Literal["cuda_events", "external_profiler", "host_clock"]
 CounterTool = Literal["none", "ncu", "xla"]
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")

@@ -64,9 +64,9 @@ class Ruleset:
     # the host kept up, and 1.5 where it did not.
     calls_ahead: int = 16
     gap_warn: float = 0.02
-    # Bytes read from DRAM over those of A and B. H200, rotated bf16 GEMMs of 1024^3 and 2048^3: 1.0000
-    # to 1.0048; one buffer set: 0.01 to 0.11. A set that comes round when half of it is still in the
-    # cache would show 0.5, so what is left for counters that miss a sector is 2 %.
+    # Bytes read from DRAM over those of A and B. H200, rotated bf16 GEMMs of 1024^3 and 2048^3:
+    # 1.0000 to 1.0048; with one buffer set 0.01 to 0.11. What is left for a part of the cache that
+    # kept a few lines is 2 %.
     dram_read_least: float = 0.98
     # A kernel reads operands again once they outgrow the cache: 4.5 times at 8192^3 on an H200.
     dram_read_most: float = 32.0

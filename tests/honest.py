@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from honest_counters import device_counters
 from kit.bundle import layout
 from kit.bundle.reader import Bundle, CaseEvidence, Container, RunEvidence
-from honest_counters import device_counters
 from kit.checker.recomputed import recompute
 from kit.distribution import statistics, uniform_shares
 from kit.evidence import (

@@ -110,7 +110,7 @@ class Bundle:
 
 @dataclass(slots=True)
 class _CaseFiles:
-    """The names found in one case's folder: HLO files, counted devices, files of each run folder."""
+    """The names found in one case's folder: HLO files, counted devices, files of each run."""
 
     hlo: list[str] = field(default_factory=list)
     counted: list[str] = field(default_factory=list)

@@ -53,9 +53,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The answer: how many launches were profiled from which set on; `problem` is empty if all
-    went well.
-    """
+    """The answer: launches profiled, from which set on; `problem` is empty if all went well."""
 
     problem: str
     first_set: int

@@ -188,9 +188,7 @@ class _Attempt:
         return printed, answer
 
 
-def _run(
-    command: Sequence[str], environment: dict[str, str], timeout_s: float
-) -> tuple[str, str]:
+def _run(command: Sequence[str], environment: dict[str, str], timeout_s: float) -> tuple[str, str]:
     """Run a command to its end, or to the timeout's; (what it printed, what went wrong)."""
     problem = ""
     with tempfile.TemporaryFile("w+", errors="replace") as log:

@@ -40,8 +40,8 @@ from kit.evidence import (
 )
 from kit.plan import (
     Backend,
-    Counters,
     Case,
+    Counters,
     Declaration,
     KindOfTest,
     Phases,

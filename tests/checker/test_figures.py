@@ -18,7 +18,16 @@ def test_table():
         "guideline-bf16-nn",
         "small-fp32-nn",
     ]
-    for cell in ("3.1908 ms", "689.2", "0.28 %", "0.21 %", "1466 MHz", "691 W", "86.9 %", "1.002 x A+B"):
+    for cell in (
+        "3.1908 ms",
+        "689.2",
+        "0.28 %",
+        "0.21 %",
+        "1466 MHz",
+        "691 W",
+        "86.9 %",
+        "1.002 x A+B",
+    ):
         assert cell in lines[1]
     assert lines[2].count("not available") == 5
     assert "0.03832" in lines[2]

@@ -1,5 +1,6 @@
 """What Nsight Compute prints, and what is refused in it."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -125,7 +126,7 @@ def test_the_command_asks_for_one_counter_and_leaves_cache_and_clocks_alone():
     words = command(Path("/x/ncu"), DRAM_READ, Path("/y/log"), ["python", "-m", "kit"])
     assert words[0] == "/x/ncu"
     assert words[-3:] == ["python", "-m", "kit"]
-    options = dict(zip(words[1:-3], words[2:-3], strict=False))
+    options = dict(pairwise(words[1:-3]))
     assert options["--metrics"] == DRAM_READ
     assert options["--cache-control"] == options["--clock-control"] == "none"
     assert options["--profile-from-start"] == "off"

@@ -5,7 +5,8 @@ The plan, the case folders, `case.json` and the claims name the same cases. A ru
 `measured` exactly where its folder lies, and the claims list exactly those runs. Each `run.json`
 belongs to its folder, ran on a device that `environment.json` describes, with the plan's telemetry
 source, and names a compiled program that is there; a program's file is called by its own digest.
-Hardware counters belong to their folder and to a device that ran the case. The system description repeats the plan's submitter, division and availability.
+Hardware counters belong to their folder and to a device that ran the case. The system description
+repeats the plan's submitter, division and availability.
 
 ## Why it matters
 What a rule finds in one document must hold for the others, or nothing is proven.

@@ -4,8 +4,8 @@
 Every measured run has its windows, buffers and outputs. Every telemetry column stands once in
 `telemetry.metrics`: with the status `ok` it is in its table, with any other it is not and a reason
 is given. Every case with a run on a device has a document of that device's hardware counters, if
-only to say why there are none. Every telemetry table has one `telemetry.health` entry, whose bursts without the failed
-and the lost ones are its rows.
+only to say why there are none. Every telemetry table has one `telemetry.health` entry, whose bursts
+without the failed and the lost ones are its rows.
 
 ## Why it matters
 What was not measured must be visible as such. A column that is simply gone could have been taken

@@ -63,9 +63,10 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     for (case, device), measured in runs.items():
         found = bundle.cases[case].counters.get(device)
         place = layout.counters_file(case, device)
+        if found is None:
+            reasons.append(f"{place} is missing")
+            continue
         try:
-            if found is None:
-                raise Unproven(f"{place} is missing")
             yield from _judge(bundle, found, measured, place, rules)
         except Unproven as why:
             reasons.append(str(why))

@@ -112,9 +112,7 @@ def test_one_launch_is_no_rotation():
 
 
 def sampled(launches, each):
-    return with_read(
-        sets=(0,), launches_per_value=launches, samples=400, values=(launches * each,)
-    )
+    return with_read(sets=(0,), launches_per_value=launches, samples=400, values=(launches * each,))
 
 
 def test_a_sum_over_whole_rotations_passes():
