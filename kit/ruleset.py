@@ -81,6 +81,12 @@ class Ruleset:
     # The clock is sampled every 20 ms from a register that steps every 100 ms, and under a power
     # cap it wanders by 3 % within a quarter second; a loop's own work adds up to 1 %.
     kernel_time_tolerance: float = 0.05
+    # Bytes read from DRAM over those of A and B. H200, rotated bf16 GEMMs of 1024^3 and 2048^3:
+    # 1.0000 to 1.0048; with one buffer set 0.01 to 0.11. What is left for a part of the cache that
+    # kept a few lines is 2 %.
+    dram_read_least: float = 0.98
+    # A kernel reads operands again once they outgrow the cache: 4.5 times at 8192^3 on an H200.
+    dram_read_most: float = 32.0
     # A part may hide slices of its L2 from a partition; the table's figure is the whole part's.
     cache_share_of_table: float = 0.95
     # Counts of a random buffer: at 7 standard deviations one honest count in 4e11 is refused, so

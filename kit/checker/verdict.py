@@ -54,7 +54,8 @@ class CaseFigures:
     `period_ns` is the median of the runs' mean periods, `replicate_range` their range over it,
     `spread` the largest of the runs' own; clock, power and the share of speed of light are
     medians over the runs, as is `period_over_kernel`, the mean period over the kernels' own time.
-    `problem` says why nothing was measured, and is empty otherwise.
+    `dram_read_ratio` is the bytes that a GEMM read from DRAM over those of A and B, where they were
+    counted. `problem` says why nothing was measured, and is empty otherwise.
     """
 
     id: str
@@ -68,6 +69,7 @@ class CaseFigures:
     power_mw: float | None
     sol_fraction: float | None
     period_over_kernel: float | None
+    dram_read_ratio: float | None
     problem: str
 
 

@@ -43,6 +43,7 @@ from kit.evidence import (
 from kit.plan import (
     Backend,
     Case,
+    Counters,
     Declaration,
     EvidencePlan,
     KindOfTest,
@@ -74,6 +75,7 @@ def plan():
         test_type=KindOfTest("fixed_power", "uniform", None),
         backend=Backend("jax_gemm", "cpu", "auto", "library", 0),
         timing=Timing("host_clock", 3),
+        counters=Counters("none"),
         telemetry=Telemetry("host", 20, 100, 200),
         phases=Phases(0.5, 10, 0.1, 2.0, 100, 0.1, 1.0, 5.0),
         evidence=EvidencePlan(kernel_trace=True),
