@@ -24,6 +24,9 @@ Status = Literal[
 ]
 StopReason = Literal["settled", "seconds", "cap"]
 CoolDownStop = Literal["idle", "seconds", "cap"]
+MetricStatus = Literal[
+    "ok", "not_supported", "no_permission", "not_found", "library_missing", "error"
+]
 JournalEvent = Literal["bundle_started", "run_started", "run_ended", "bundle_ended"]
 
 
@@ -131,11 +134,34 @@ class JournalEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class ClockLock:
+    """How the kit locked one device's graphics clock and reset it, as NVML answered.
+
+    `reset_by` is who reset it: the guard process that held the lock, or the launcher because the
+    guard had died. Memory clocks are never locked.
+    """
+
+    device: str
+    requested_mhz: int
+    set_ns: int
+    set_status: MetricStatus
+    set_reason: str
+    reset_ns: int
+    reset_status: MetricStatus
+    reset_reason: str
+    reset_by: Literal["guard", "launcher"]
+
+
+@dataclass(frozen=True, slots=True)
 class Journal:
-    """Every attempt of the bundle in order, failed ones included; `started_utc` is RFC 3339."""
+    """Every attempt of the bundle in order, failed ones included; `started_utc` is RFC 3339.
+
+    `clock_locks` holds one entry for each device whose clock the kit locked.
+    """
 
     started_utc: str
     entries: tuple[JournalEntry, ...]
+    clock_locks: tuple[ClockLock, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +288,7 @@ class Metric:
 
     table: str
     column: str
-    status: Literal["ok", "not_supported", "no_permission", "not_found", "library_missing", "error"]
+    status: MetricStatus
     reason: str
     source: str
     semantics: str

@@ -50,11 +50,16 @@ class Declaration:
 
 @dataclass(frozen=True, slots=True)
 class KindOfTest:
-    """The guideline's two kinds of test. `clock_mhz` is the clock a fixed-frequency test holds."""
+    """The guideline's two kinds of test. `clock_mhz` is the clock a fixed-frequency test holds.
+
+    With `lock` the kit locks the graphics clock itself, as root; without it the operator does, and
+    the kit only verifies.
+    """
 
     name: TestTypeName
     fill: Fill
     clock_mhz: int | None
+    lock: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +190,10 @@ class RunPlan:
             needs_clock == (self.test_type.clock_mhz is not None),
             "test_type.clock_mhz", self.test_type.clock_mhz,
             "the clock in MHz for fixed_frequency, null for fixed_power",
+        )  # fmt: skip
+        _require(
+            not self.test_type.lock or (needs_clock and self.backend.platform == "cuda"),
+            "test_type.lock", self.test_type.lock, "false but for fixed_frequency on a GPU",
         )  # fmt: skip
         self._validate_phases()
         seen: set[str] = set()

@@ -1,7 +1,8 @@
 """When is a series steady? The one test that ends a warm-up and that the checker repeats.
 
 Power is judged on the device's 1 s average, clocks on means of half-second blocks: single clock
-samples of a power-capped H200 swing by ±21 MHz for ever, its block means do not.
+samples of a power-capped H200 swing by ±21 MHz for ever, its block means do not. At a fixed
+frequency there is a clock to hold, so there every sample counts.
 """
 
 import math
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kit.held_clock import HeldClock, held_clock
 from kit.ruleset import Ruleset
 from kit.trace import Table
 
@@ -90,16 +92,28 @@ def clock_is_steady(found: Steadiness, rules: Ruleset, slack: float = 1.0) -> bo
 
 @dataclass(frozen=True, slots=True)
 class Settling:
-    """Power and clock over one interval; None where the series is not there."""
+    """Power and clock over one interval; None where the series is not there.
+
+    `held` compares the clock with the one that a fixed-frequency test asked for.
+    """
 
     power: Steadiness | None
     clock: Steadiness | None
+    held: HeldClock | None
 
 
-def settling(
-    clocks: Table | None, power: Table | None, start_ns: int, end_ns: int, rules: Ruleset
+def settling(  # noqa: PLR0913 - two series, an interval, a request and its rules
+    clocks: Table | None,
+    power: Table | None,
+    start_ns: int,
+    end_ns: int,
+    rules: Ruleset,
+    clock_mhz: int | None = None,
 ) -> Settling:
-    """Measure graphics clock and average power over [start, end)."""
+    """Measure graphics clock and average power over [start, end).
+
+    `clock_mhz` is the clock that a fixed-frequency test asked for, None at a fixed power.
+    """
     block_ns = int(rules.clock_block_s * 1e9)
 
     def of(table: Table | None, column: str) -> Steadiness | None:
@@ -107,16 +121,24 @@ def settling(
             return None
         return steadiness(table["t_ns"], table[column], start_ns, end_ns, block_ns)
 
-    return Settling(power=of(power, "power_average_mw"), clock=of(clocks, "graphics_mhz"))
+    held = None
+    if clock_mhz is not None and clocks is not None and "graphics_mhz" in clocks:
+        inside = (clocks["t_ns"] >= start_ns) & (clocks["t_ns"] < end_ns)
+        held = held_clock(clocks["graphics_mhz"][inside], clock_mhz, rules.clock_step_mhz)
+    return Settling(of(power, "power_average_mw"), of(clocks, "graphics_mhz"), held)
 
 
 def is_settled(found: Settling, rules: Ruleset, slack: float = 1.0) -> bool:
-    """Whether both power and clock are there and steady, within `slack` times the limits."""
+    """Whether power and clock are there and steady, within `slack` times the limits.
+
+    A clock that was asked for must also be there in every sample; no slack widens that.
+    """
     return (
         found.power is not None
         and found.clock is not None
         and power_is_steady(found.power, rules, slack)
         and clock_is_steady(found.clock, rules, slack)
+        and (found.held is None or found.held.held)
     )
 
 

@@ -18,6 +18,7 @@ from kit.checker.printable import printable
 from kit.errors import MeasurementError
 from kit.evidence import (
     CaseRecord,
+    ClockLock,
     DeviceFacts,
     Environment,
     Journal,
@@ -32,11 +33,13 @@ from kit.evidence import (
 from kit.metrics import derive_case, derive_run
 from kit.plan import Case, RunPlan
 from kit.ruleset import ruleset
+from kit.runner.clock_lock import HeldLock, locked_clock
 from kit.runner.description import describe
 from kit.runner.job import Job
 from kit.runner.process import refuse_hostile_environment, run_job
 from kit.runner.progress import Progress
 from kit.system import GpuAddress, device_lock, gpus, hide_uuids, scrub, select
+from kit.system.clock_lock import require_clock
 from kit.trace import TABLES, Table
 
 _REASON_LIMIT = 800
@@ -76,17 +79,40 @@ def measure(plan: RunPlan, output: Path, name: str | None = None) -> Outcome:
     plan = _without_uuids(plan)
     submission = plan.submission
     parent = output / submission.division / submission.submitter / submission.system_id
-    started = datetime.now(UTC)
+    started, base_ns = datetime.now(UTC), time.monotonic_ns()
     with ExitStack() as locks:
         for target in targets:
             locks.enter_context(device_lock(target.id))
+        held = _hold_clocks(plan, targets, base_ns, locks)
         writer = BundleWriter(parent, name or started.strftime("%Y%m%dt%H%M%Sz"))
-        attempt = _Attempt(plan, writer, targets, time.monotonic_ns())
+        attempt = _Attempt(plan, writer, targets, base_ns)
         writer.write_record(layout.PLAN, plan)
         attempt.run_all()
+        attempt.clock_locks = tuple(lock.release() for lock in held)
         bundle = attempt.seal(started)
     verdict = judge(bundle)
     return Outcome(bundle, verdict, 0 if verdict.exit_code == 0 else 1)
+
+
+def _hold_clocks(
+    plan: RunPlan, targets: tuple[Target, ...], base_ns: int, locks: ExitStack
+) -> tuple[HeldLock, ...]:
+    """Refuse a clock that a GPU does not have, and lock it where the plan says so."""
+    clock_mhz = plan.test_type.clock_mhz
+    if clock_mhz is None:
+        return ()
+    held = []
+    for target in targets:
+        if target.gpu is None:
+            continue
+        if not plan.test_type.lock:
+            require_clock(target.gpu.address, clock_mhz, among_supported=False)
+            continue
+        lock = locked_clock(
+            target.id, target.gpu.address, clock_mhz, lambda: time.monotonic_ns() - base_ns
+        )
+        held.append(locks.enter_context(lock))
+    return tuple(held)
 
 
 def _without_uuids(plan: RunPlan) -> RunPlan:
@@ -115,6 +141,7 @@ class _Attempt:
     entries: list[JournalEntry] = field(default_factory=list)
     outcomes: dict[str, list[RunOutcome]] = field(default_factory=dict)
     environment: Environment | None = None
+    clock_locks: tuple[ClockLock, ...] = ()
     interrupted: bool = False
 
     def run_all(self) -> None:
@@ -194,7 +221,8 @@ class _Attempt:
         writer, plan = self.writer, self.plan
         writer.write_record(layout.ENVIRONMENT, environment)
         writer.write_record(layout.SYSTEM, describe(plan, environment))
-        journal = Journal(started.strftime("%Y-%m-%dT%H:%M:%SZ"), tuple(self.entries))
+        started_utc = started.strftime("%Y-%m-%dT%H:%M:%SZ")
+        journal = Journal(started_utc, tuple(self.entries), self.clock_locks)
         writer.write_record(layout.JOURNAL, journal)
         for case, outcomes in self.outcomes.items():
             writer.write_record(layout.case_file(case), CaseRecord(case, tuple(outcomes)))

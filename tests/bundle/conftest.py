@@ -67,7 +67,7 @@ def plan():
         timeout_s=60.0,
         submission=Submission("acme", "open", "available", "host-1", None),
         system=Declaration("Host 1", 1, None, "Gerät im Büro", None),
-        test_type=KindOfTest("fixed_power", "uniform", None),
+        test_type=KindOfTest("fixed_power", "uniform", None, lock=False),
         backend=Backend("jax_gemm", "cpu", "auto"),
         timing=Timing("host_clock", 3),
         telemetry=Telemetry("host", 20, 100, 200),
@@ -238,7 +238,7 @@ def journal():
             ),
         ]
     entries.append(JournalEntry(5, 30 * SECOND, "bundle_ended", None, None, None, None, None))
-    return Journal("2026-11-29T20:00:00Z", tuple(entries))
+    return Journal("2026-11-29T20:00:00Z", tuple(entries), ())
 
 
 def results():
