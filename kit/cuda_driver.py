@@ -113,25 +113,25 @@ def create_stream() -> int:
 class Event:
     """A CUDA event with timing."""
 
-    __slots__ = ("_handle", "_record")
+    __slots__ = ("_record", "handle")
 
     def __init__(self) -> None:
         library = _library()
-        self._handle = ctypes.c_void_p()
-        _call(library.cuEventCreate, ctypes.byref(self._handle), 0)
+        self.handle = ctypes.c_void_p()
+        _call(library.cuEventCreate, ctypes.byref(self.handle), 0)
         self._record = library.cuEventRecord
 
     def record(self, stream: int) -> None:
         """Enqueue the event on a stream."""
-        _call(self._record, self._handle, ctypes.c_void_p(stream))
+        _call(self._record, self.handle, ctypes.c_void_p(stream))
 
     def synchronize(self) -> None:
         """Wait on the host until the event has happened."""
-        _call(_library().cuEventSynchronize, self._handle)
+        _call(_library().cuEventSynchronize, self.handle)
 
     def has_happened(self) -> bool:
         """Whether the device has passed the event."""
-        code = _library().cuEventQuery(self._handle)
+        code = _library().cuEventQuery(self.handle)
         if code not in (0, _NOT_READY):
             raise MeasurementError(f"cuEventQuery returned CUDA error {code}")
         return bool(code == 0)
@@ -140,5 +140,5 @@ class Event:
         """Device time from this event to a later one; CUDA's resolution is about 0.5 µs."""
         milliseconds = ctypes.c_float()
         library = _library()
-        _call(library.cuEventElapsedTime, ctypes.byref(milliseconds), self._handle, later._handle)
+        _call(library.cuEventElapsedTime, ctypes.byref(milliseconds), self.handle, later.handle)
         return round(milliseconds.value * 1e6)

@@ -39,6 +39,8 @@ class Ruleset:
     clock_step_mhz: int = 15
     minimum_clock_samples: int = 50
     largest_gap_periods: int = 5
+    # The sampler doubles its period where a burst would fill it; more than twice is another plan.
+    longest_period_times_plan: int = 4
     # Idle again: power within a tenth of the baseline (or 10 W), temperature within 12 degrees.
     idle_power_excess: float = 0.10
     idle_power_excess_mw: int = 10_000
@@ -51,6 +53,8 @@ class Ruleset:
     # Below this the host's wake-up is a visible share of the slope.
     control_minimum_s: float = 0.1
     anchor_skew: float = 0.002
+    # Two reads of the clock around a drained event: 0.2 ms at most on an H200.
+    anchor_width_s: float = 0.05
     # Energy edges against the integrated power: NVML watts of one card, three ways, within 0.7 %.
     energy_power_warn: float = 0.05
     energy_power_fail: float = 0.10

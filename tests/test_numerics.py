@@ -14,11 +14,8 @@ from jax import lax
 from kit.fill import Operands
 from kit.number_format import FORMATS, number_format
 from kit.numerics import (
-    allowed_error,
     compare,
-    grid_side,
     output_bits,
-    output_values,
     sample_grid,
 )
 from kit.trace import OUTPUTS, Table
@@ -225,44 +222,3 @@ def test_a_missing_set_is_refused():
     outputs = outputs_of(operands, honest("fp32"))
     with pytest.raises(ValueError, match="positions are not those"):
         compare(operands, SETS, SAMPLE_SEED, outputs.rows(outputs["set"] < SETS - 1))
-
-
-def test_bits_of_a_wider_type_are_refused():
-    with pytest.raises(ValueError, match="wider than bfloat16"):
-        output_values(np.array([0]), np.array([2**16]), number_format("bf16"))
-    with pytest.raises(ValueError, match="wider than float32"):
-        output_values(np.array([1]), np.array([0]), number_format("fp32"))
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_bits_are_values_and_back(name):
-    row = number_format(name)
-    values = np.array([0, 1, -1, 3, -127], row.output)
-    bits = output_bits(values)
-    high, low = (
-        (bits >> np.uint64(32)).astype(np.int64),
-        (bits & np.uint64(2**32 - 1)).astype(np.int64),
-    )
-    assert np.array_equal(output_values(high, low, row), [0, 1, -1, 3, -127])
-
-
-def test_grids_are_drawn_within_the_output_and_spread_over_it():
-    work = Workload("w", 4096, 4096, 64, 7, "nn")
-    grids = [sample_grid(SAMPLE_SEED, work, 300, i) for i in range(300)]
-    assert all(len(grid.rows) == len(grid.columns) == 1 for grid in grids)
-    assert {grid.batch for grid in grids} == set(range(7))
-    rows = [grid.rows[0] for grid in grids]
-    assert len(set(rows)) > 280
-    assert (min(rows) < 100, max(rows) > 4000) == (True, True)
-    assert [grid_side(sets) for sets in (2, 8, 9, 64, 65, 4000)] == [4, 4, 2, 2, 1, 1]
-    two = sample_grid(SAMPLE_SEED, work, 2, 0)
-    assert (len(two.rows), len(two.columns)) == (4, 4)
-    assert sample_grid("8899aabbccddeefe", work, 2, 0) != two
-
-
-def test_integers_are_exact_and_the_allowance_grows_with_k():
-    reference = np.array([1.0, -1000.0])
-    assert not allowed_error(number_format("int8"), reference, 1.0, 4096).any()
-    for name in set(FORMATS) - {"int8"}:
-        short, long = (allowed_error(number_format(name), reference, 1.0, k) for k in (64, 4096))
-        assert (long > short).all()

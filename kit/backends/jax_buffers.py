@@ -115,7 +115,7 @@ def compute_stream() -> int:
     def note(context: Any, _outputs: Any) -> None:
         found.append(int(context.stream))
 
-    call = jax.jit(lambda: buffer_callback(note, (), has_side_effect=True)())
+    call = jax.jit(buffer_callback(note, (), has_side_effect=True))
     for _ in range(3):
         call()
         jax.effects_barrier()

@@ -193,7 +193,8 @@ class JaxGemm:
         free = jax_buffers.free_bytes(self.device)
         if needed > free * _MEMORY_SHARE:
             raise MemoryError(
-                f"{sets} rotation sets need {needed:,} bytes, {int(free * _MEMORY_SHARE):,} are free"
+                f"{sets} rotation sets need {needed:,} bytes, "
+                f"{int(free * _MEMORY_SHARE):,} are free"
             )
 
     def release(self) -> None:

@@ -11,6 +11,6 @@ from kit.system.variables import hide_uuids, scrub, settings
 
 __all__ = [
     "DeviceAddress", "GpuAddress", "GpuAttributes", "cpu_facts", "device_id", "device_lock",
-    "driver_versions", "environment", "gpu_facts", "gpus", "hide_uuids", "limits", "no_limits", "nvml_address",
-    "pci_bus_id", "scrub", "select", "settings", "uuid_hash", "uuid_text",
+    "driver_versions", "environment", "gpu_facts", "gpus", "hide_uuids", "limits", "no_limits",
+    "nvml_address", "pci_bus_id", "scrub", "select", "settings", "uuid_hash", "uuid_text",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""No value that a bundle's form allows makes a rule crash: one number at a time, to its extremes."""
+"""No value that a bundle may hold makes a rule crash: one number at a time, to its extremes."""
 
 import dataclasses
 

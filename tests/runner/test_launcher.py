@@ -8,12 +8,12 @@ import sys
 from dataclasses import replace
 
 import pytest
-from plans import plan_of, small_plan
 
 from kit.checker.judge import judge
 from kit.errors import MeasurementError, UsageError
 from kit.records import to_json
 from kit.runner.launcher import measure
+from plans import plan_of, small_plan
 
 SMALL = {"name": "small", "m": 128, "n": 128, "k": 128, "batch": 1, "layout": "nn"}
 HUGE = {"name": "huge", "m": 2**20, "n": 2**20, "k": 2**10, "batch": 1, "layout": "nn"}
@@ -74,7 +74,7 @@ def test_a_frozen_plan_gives_the_same_content(tmp_path):
 
 def test_nothing_measured_is_no_bundle(tmp_path):
     plan = plan_of([{"workload": HUGE, "number_format": "fp32"}])
-    with pytest.raises(MeasurementError, match="out_of_memory.*bytes"):
+    with pytest.raises(MeasurementError, match=r"out_of_memory.*bytes"):
         measure(plan, tmp_path, "none")
     assert not list(tmp_path.rglob("*none"))
 
@@ -143,8 +143,9 @@ def test_a_full_disk_is_one_line_and_nothing_passes_as_whole(tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
     path = frozen(tmp_path / "plan.json", small_plan())
-    command = [sys.executable, "-m", "kit", "run", "--plan", str(path), "--output", str(disk)]
-    script = f"mount -t tmpfs -o size=24k none {disk} && {' '.join(command)}; code=$?; ls -A {disk}/open/acme/box; exit $code"
+    command = f"{sys.executable} -m kit run --plan {path} --output {disk}"
+    left = f"code=$?; ls -A {disk}/open/acme/box; exit $code"
+    script = f"mount -t tmpfs -o size=24k none {disk} && {command}; {left}"
     process = subprocess.run(
         ["unshare", "-m", "sh", "-c", script],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},

@@ -6,13 +6,13 @@ import threading
 import time
 from dataclasses import replace
 
-import processes
 import pytest
-from plans import small_plan
 
+import processes
 from kit.errors import UsageError
 from kit.runner.job import Job
 from kit.runner.process import refuse_hostile_environment, run_job, worker_environment
+from plans import small_plan
 
 
 def job(tmp_path, plan):

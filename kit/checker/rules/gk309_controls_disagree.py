@@ -58,6 +58,13 @@ def _anchors(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
     span_ns = device_span_ns(run.table(WINDOWS.file))
     anchored_ns, width_ns = anchored_span_ns(run.document.timing)
     allowed_ns = rules.anchor_skew * span_ns + width_ns
+    for name in ("start", "end"):
+        anchor = getattr(run.document.timing, name)
+        wide_ns = anchor.after_ns - anchor.before_ns
+        if not 0 <= wide_ns <= rules.anchor_width_s * 1e9:
+            required = f"0 to {rules.anchor_width_s:g} s around the drained moment"
+            yield Finding(run.at(f"timing.{name}"), f"{wide_ns} ns wide", required)
+            return
     if abs(anchored_ns - span_ns) > allowed_ns:
         found = f"{anchored_ns} ns between the drained moments"
         required = f"{span_ns} ns of windows within {allowed_ns:.0f} ns"

@@ -42,6 +42,9 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     """Look for gaps in the samples of every profiling interval."""
     only_on_gpu(bundle, "GPC clock, power and temperature of a GPU")
 
+    planned = bundle.plan.telemetry
+    planned_ms = {CLOCKS.file: planned.clock_period_ms, POWER.file: planned.power_period_ms}
+
     def judge(run: MeasuredRun) -> Iterator[Finding]:
         start_ns, end_ns = run.profiling_interval()
         periods = {health.table: health.period_ns for health in run.document.telemetry.health}
@@ -49,6 +52,12 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
             table = run.table(file)
             if file not in periods:
                 raise Unproven(f"the sampling period of {file} is missing")
+            planned_ns = planned_ms[file] * 1_000_000
+            most_ns = rules.longest_period_times_plan * planned_ns
+            if not planned_ns <= periods[file] <= most_ns:
+                required = f"{planned_ns} to {most_ns} ns, by the plan"
+                yield Finding(run.at(f"telemetry.health.{file}"), f"{periods[file]} ns", required)
+                continue
             gap_ns, at_ns = largest_gap_ns(table, start_ns, end_ns)
             longest_ns = rules.largest_gap_periods * periods[file]
             if gap_ns > longest_ns:

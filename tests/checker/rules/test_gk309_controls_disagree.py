@@ -95,8 +95,18 @@ def test_windows_fill_the_time_between_the_anchors():
 
 
 def test_a_wide_anchor_is_allowed_its_width():
-    narrow = with_field(honest_cpu(), PLAIN, 1, "timing.end.after_ns", lambda t: t + 60_000_000)
-    assert outcome(CODE, narrow) == "pass"  # off by half of what it is wider by
+    wider = with_field(honest_cpu(), PLAIN, 1, "timing.end.after_ns", lambda t: t + 40_000_000)
+    assert outcome(CODE, wider) == "pass"  # off by half of what it is wider by
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("end.after_ns", lambda t: t + 60_000_000), ("end.before_ns", lambda _: 2)],
+)
+def test_an_anchor_cannot_buy_its_own_tolerance(field, value):
+    bundle = with_field(honest_gpu(), DECODE, 1, f"timing.{field}", value)
+    assert outcome(CODE, bundle) == "fail"
+    assert "wide" in findings(CODE, bundle)[0].found
 
 
 def test_windows_that_were_shortened_on_a_cpu_fail():

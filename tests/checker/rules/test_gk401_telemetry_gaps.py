@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -119,3 +121,17 @@ def test_without_a_period_gaps_are_unproven():
 
 def test_a_cpu_is_not_judged():
     assert outcome(CODE, honest_cpu()) == "not_applicable"
+
+
+@pytest.mark.parametrize(("times", "wanted"), [(4, "pass"), (5, "fail")])
+def test_a_period_far_from_the_plans_is_no_measure_of_gaps(times, wanted):
+    def slower(health):
+        return tuple(
+            replace(entry, period_ns=entry.period_ns * times)
+            if entry.table == "clocks.csv"
+            else entry
+            for entry in health
+        )
+
+    bundle = with_field(honest_gpu(), GUIDELINE, 1, "telemetry.health", slower)
+    assert outcome(CODE, bundle) == wanted
