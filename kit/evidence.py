@@ -383,6 +383,11 @@ class RunMetrics:
     Periods in ns per launch, rate in FLOP/s. `spread` is the standard deviation of the windows'
     periods over their mean. Telemetry figures are means over exactly the profiling interval;
     null where the series is missing or the interval holds too few samples.
+
+    `sol_fraction` is the guideline's: at the sampled clocks, which are the locked ones in a test
+    at a fixed frequency. The shares of speed of light at the device's maximum clocks and of the
+    data sheet's dense rate stand beside it and judge nothing. Energy is that between the energy
+    counter's edges.
     """
 
     device: str
@@ -402,6 +407,10 @@ class RunMetrics:
     sol_row: str | None
     sol_ns: float | None
     sol_fraction: float | None
+    sol_fraction_at_maximum_clock: float | None
+    datasheet_fraction: float | None
+    energy_per_gemm_j: float | None
+    flops_per_s_per_watt: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from dataclasses import fields
 
 import numpy as np
 
@@ -49,13 +50,18 @@ def _figures(case_id: str, number_format: str, found: RecomputedCase | None) -> 
             for run in runs
         ),
         sol_fraction=_median(run.sol_fraction for run in runs),
+        sol_fraction_at_maximum_clock=_median(run.sol_fraction_at_maximum_clock for run in runs),
+        datasheet_fraction=_median(run.datasheet_fraction for run in runs),
+        energy_per_gemm_j=_median(run.energy_per_gemm_j for run in runs),
+        flops_per_s_per_watt=_median(run.flops_per_s_per_watt for run in runs),
         problem="",
     )
 
 
 def _absent(case_id: str, number_format: str, problem: str) -> CaseFigures:
     problem = problem[:_LONGEST_PROBLEM]
-    return CaseFigures(case_id, number_format, 0, None, None, None, None, None, None, None, problem)
+    nothing = [None] * (len(fields(CaseFigures)) - len(("id", "number_format", "runs", "problem")))
+    return CaseFigures(case_id, number_format, 0, *nothing, problem)
 
 
 def _median(values: Iterable[float | None]) -> float | None:

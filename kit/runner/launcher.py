@@ -33,13 +33,12 @@ from kit.evidence import (
 from kit.metrics import derive_case, derive_run
 from kit.plan import Case, RunPlan
 from kit.ruleset import ruleset
-from kit.runner.clock_lock import HeldLock, locked_clock
 from kit.runner.description import describe
+from kit.runner.frequency import frequency_advice, hold_clocks
 from kit.runner.job import Job
 from kit.runner.process import refuse_hostile_environment, run_job
 from kit.runner.progress import Progress
 from kit.system import GpuAddress, device_lock, gpus, hide_uuids, scrub, select
-from kit.system.clock_lock import require_clock
 from kit.trace import TABLES, Table
 
 _REASON_LIMIT = 800
@@ -83,7 +82,8 @@ def measure(plan: RunPlan, output: Path, name: str | None = None) -> Outcome:
     with ExitStack() as locks:
         for target in targets:
             locks.enter_context(device_lock(target.id))
-        held = _hold_clocks(plan, targets, base_ns, locks)
+        gpus_used = tuple(target.gpu for target in targets if target.gpu is not None)
+        held = hold_clocks(plan, gpus_used, base_ns, locks)
         writer = BundleWriter(parent, name or started.strftime("%Y%m%dt%H%M%Sz"))
         attempt = _Attempt(plan, writer, targets, base_ns)
         writer.write_record(layout.PLAN, plan)
@@ -92,27 +92,6 @@ def measure(plan: RunPlan, output: Path, name: str | None = None) -> Outcome:
         bundle = attempt.seal(started)
     verdict = judge(bundle)
     return Outcome(bundle, verdict, 0 if verdict.exit_code == 0 else 1)
-
-
-def _hold_clocks(
-    plan: RunPlan, targets: tuple[Target, ...], base_ns: int, locks: ExitStack
-) -> tuple[HeldLock, ...]:
-    """Refuse a clock that a GPU does not have, and lock it where the plan says so."""
-    clock_mhz = plan.test_type.clock_mhz
-    if clock_mhz is None:
-        return ()
-    held = []
-    for target in targets:
-        if target.gpu is None:
-            continue
-        if not plan.test_type.lock:
-            require_clock(target.gpu.address, clock_mhz, among_supported=False)
-            continue
-        lock = locked_clock(
-            target.id, target.gpu.address, clock_mhz, lambda: time.monotonic_ns() - base_ns
-        )
-        held.append(locks.enter_context(lock))
-    return tuple(held)
 
 
 def _without_uuids(plan: RunPlan) -> RunPlan:
@@ -158,7 +137,8 @@ class _Attempt:
                 outcome = self._run(case, number, target, progress)
             self._note_run("run_ended", case, target, number, outcome)
             self.outcomes.setdefault(case.id, []).append(outcome)
-            progress.end(": ".join(filter(None, (outcome.status, outcome.reason))))
+            said = (outcome.status, outcome.reason, self._advice(case, outcome))
+            progress.end(": ".join(filter(None, said)))
         self._note("bundle_ended")
 
     def _runs(self) -> Iterator[tuple[Case, int, Target]]:
@@ -195,6 +175,14 @@ class _Attempt:
             return RunOutcome(target.id, number, status, reason)
         self._remember(report.environment)
         return RunOutcome(target.id, number, "measured", "")
+
+    def _advice(self, case: Case, outcome: RunOutcome) -> str:
+        if outcome.status != "measured" or self.environment is None:
+            return ""
+        folder = layout.run_folder(case.id, outcome.device, outcome.number)
+        timing, tables = _written(self.writer.partial / folder)
+        devices = {device.id: device for device in self.environment.devices}
+        return frequency_advice(self.plan, devices[outcome.device], timing, tables)
 
     def _remember(self, found: Environment) -> None:
         """Keep the first environment and every device; a changed one shows in the runs' digests."""
