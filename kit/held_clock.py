@@ -20,8 +20,7 @@ class HeldClock:
     def text(self) -> str:
         """The samples beside the request, for a person."""
         return (
-            f"{self.lowest_mhz} to {self.highest_mhz} MHz, "
-            f"{self.off} of {self.samples} samples off"
+            f"{self.lowest_mhz} to {self.highest_mhz} MHz, {self.off} of {self.samples} samples off"
         )
 
     @property

@@ -52,8 +52,7 @@ class Declaration:
 class KindOfTest:
     """The guideline's two kinds of test. `clock_mhz` is the clock a fixed-frequency test holds.
 
-    With `lock` the kit locks the graphics clock itself, as root; without it the operator does, and
-    the kit only verifies.
+    The kit sets it, as root, if `lock`; else the operator does. It verifies it always.
     """
 
     name: TestTypeName
@@ -191,10 +190,8 @@ class RunPlan:
             "test_type.clock_mhz", self.test_type.clock_mhz,
             "the clock in MHz for fixed_frequency, null for fixed_power",
         )  # fmt: skip
-        _require(
-            not self.test_type.lock or (needs_clock and self.backend.platform == "cuda"),
-            "test_type.lock", self.test_type.lock, "false but for fixed_frequency on a GPU",
-        )  # fmt: skip
+        lockable = not self.test_type.lock or (needs_clock and self.backend.platform == "cuda")
+        _require(lockable, "test_type.lock", True, "false but for fixed_frequency on a GPU")
         self._validate_phases()
         seen: set[str] = set()
         for case in self.cases:

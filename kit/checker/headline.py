@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import fields
 
 import numpy as np
 
@@ -60,8 +59,10 @@ def _figures(case_id: str, number_format: str, found: RecomputedCase | None) -> 
 
 def _absent(case_id: str, number_format: str, problem: str) -> CaseFigures:
     problem = problem[:_LONGEST_PROBLEM]
-    nothing = [None] * (len(fields(CaseFigures)) - len(("id", "number_format", "runs", "problem")))
-    return CaseFigures(case_id, number_format, 0, *nothing, problem)
+    return CaseFigures(
+        case_id, number_format, 0, None, None, None, None, None, None, None, None, None, None, None,
+        problem,
+    )  # fmt: skip
 
 
 def _median(values: Iterable[float | None]) -> float | None:

@@ -53,7 +53,8 @@ class CaseFigures:
 
     `period_ns` is the median of the runs' mean periods, `replicate_range` their range over it,
     `spread` the largest of the runs' own; clock, power, energy and the shares of speed of light
-    and data sheet are medians over the runs. `problem` says why nothing was measured, and is empty otherwise.
+    and data sheet are medians over the runs. `problem` says why nothing was measured, and is empty
+    otherwise.
     """
 
     id: str

@@ -26,8 +26,10 @@ def hold_clocks(
         MeasurementError: NVML refused a lock; those set before are reset by `until`.
     """
     clock_mhz = plan.test_type.clock_mhz
+    if clock_mhz is None:
+        return ()
     held = []
-    for gpu in gpus if clock_mhz is not None else ():
+    for gpu in gpus:
         if plan.test_type.lock:
             lock = locked_clock(
                 gpu.id, gpu.address, clock_mhz, lambda: time.monotonic_ns() - base_ns

@@ -101,7 +101,7 @@ def settled_by(
             f"{_latest(clocks, 'graphics_mhz', 1, 'MHz')}"
             f"{'' if clock_mhz is None else f'of {clock_mhz} MHz '}"
         )
-        found = settling(clocks, power, now_ns - SETTLE_NS, now_ns, rules, clock_mhz)
+        found = settling(clocks, power, now_ns - SETTLE_NS, now_ns, rules, clock_mhz=clock_mhz)
         return is_settled(found, rules)
 
     return judge

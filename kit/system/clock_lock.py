@@ -65,15 +65,15 @@ def set_clock(nvml: Any, handle: Any, clock_mhz: int) -> Refusal | None:
 
 def reset_clock(nvml: Any, handle: Any) -> Refusal | None:
     """Let the graphics clock go again, in several tries; None, or why NVML refused the last."""
-    for left in reversed(range(_RESET_TRIES)):
+    for _ in range(_RESET_TRIES - 1):
         done = attempt(nvml, nvml.nvmlDeviceResetGpuLockedClocks, handle)
         if not isinstance(done, Refusal):
             return None
-        if left and done.status == "error":
-            time.sleep(_RESET_PAUSE_S)
-        else:
-            break
-    return done
+        if done.status != "error":
+            return done
+        time.sleep(_RESET_PAUSE_S)
+    last = attempt(nvml, nvml.nvmlDeviceResetGpuLockedClocks, handle)
+    return last if isinstance(last, Refusal) else None
 
 
 def reset_clock_of(address: DeviceAddress) -> Refusal | None:

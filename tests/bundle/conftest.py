@@ -263,6 +263,10 @@ def results():
                     "sol_row",
                     "sol_ns",
                     "sol_fraction",
+                    "sol_fraction_at_maximum_clock",
+                    "datasheet_fraction",
+                    "energy_per_gemm_j",
+                    "flops_per_s_per_watt",
                 ]
             ),
         )

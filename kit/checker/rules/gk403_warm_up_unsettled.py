@@ -54,12 +54,12 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
         tables = run.evidence.tables
         before = (start_ns - SETTLE_NS, start_ns)
         found = settling(
-            tables.get(CLOCKS.file), tables.get(POWER.file), *before, rules, clock_mhz
+            tables.get(CLOCKS.file), tables.get(POWER.file), *before, rules, clock_mhz=clock_mhz
         )
         if found.clock is None or found.power is None:
             raise Unproven("too few samples of graphics clock and average power before profiling")
         if not is_settled(found, rules, rules.settled_slack):
-            moved = f"clock {found.clock.block_text}; power {found.power.spread_text}"
+            moved = f"clock {found.clock.mean_text}; power {found.power.spread_text}"
             if found.held is not None:
                 moved += f"; {found.held.lowest_mhz} to {found.held.highest_mhz} MHz"
             place = run.at(f"{before[0]} to {start_ns} ns", POWER.file)
