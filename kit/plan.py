@@ -53,11 +53,15 @@ class Declaration:
 
 @dataclass(frozen=True, slots=True)
 class KindOfTest:
-    """The guideline's two kinds of test. `clock_mhz` is the clock a fixed-frequency test holds."""
+    """The guideline's two kinds of test. `clock_mhz` is the clock a fixed-frequency test holds.
+
+    The kit sets it, as root, if `lock`; else the operator does. It verifies it always.
+    """
 
     name: TestTypeName
     fill: Fill
     clock_mhz: int | None
+    lock: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +219,8 @@ class RunPlan:
             "test_type.clock_mhz", self.test_type.clock_mhz,
             "the clock in MHz for fixed_frequency, null for fixed_power",
         )  # fmt: skip
+        lockable = not self.test_type.lock or (needs_clock and self.backend.platform == "cuda")
+        _require(lockable, "test_type.lock", True, "false but for fixed_frequency on a GPU")
         self._validate_tuning()
         self._validate_phases()
         seen: set[str] = set()

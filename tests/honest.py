@@ -150,6 +150,7 @@ def assemble(name, plan, environment, runs, hlo, autotune=()):
             JournalEntry(i, at, event, case, device, run, status, None)
             for i, (event, at, case, device, run, status) in enumerate(entries)
         ),
+        (),
     )
     cases = {
         case.id: CaseEvidence(

@@ -65,7 +65,7 @@ def plan():
         timeout_s=120.0,
         submission=Submission("example", "open", "rdi", "embedded_host", None),
         system=Declaration(None, None, None, None, None),
-        test_type=KindOfTest("fixed_power", "uniform", None),
+        test_type=KindOfTest("fixed_power", "uniform", None, lock=False),
         backend=Backend("jax_gemm", "cpu", "auto", "library", 0),
         timing=Timing("host_clock", 20),
         telemetry=Telemetry("host", 50, 50, 50),

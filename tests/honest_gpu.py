@@ -66,8 +66,8 @@ GUIDELINE, DECODE = "guideline-bf16-nn", "decode-bf16-nn"
 RECORDINGS = {GUIDELINE: "guideline_bf16", DECODE: "decode_16x8192x8192"}
 GEMMS_PER_CALL = {GUIDELINE: 1, DECODE: 2}
 REPLICATES = 3
-FIXED_POWER = KindOfTest("fixed_power", "uniform", None)
-HELD_CLOCK = KindOfTest("fixed_frequency", "zero", 1980)
+FIXED_POWER = KindOfTest("fixed_power", "uniform", None, lock=False)
+HELD_CLOCK = KindOfTest("fixed_frequency", "zero", 1980, lock=False)
 AUTOTUNE = (Path(__file__).parent / "data" / "h200" / "autotune.txt").read_text()
 START_UP_NS = 9_000_000_000
 """From the start of a run to its first telemetry: imports, compilation, filling."""
@@ -220,7 +220,7 @@ def _run(plan, case, number, started_ns, hlo):
             idle_start_ns=marks["idle"],
             idle_end_ns=start.before_ns - 1_000_000,
             warm_up_launches=recorded.warm_launches,
-            warm_up_stop="settled" if plan.test_type == FIXED_POWER else "seconds",
+            warm_up_stop="settled",
             profiling_launches=launches,
             cool_down_start_ns=marks["cool"] + 100_000,
             cool_down_end_ns=marks["end"],

@@ -42,7 +42,12 @@ def plan_of(entries, **phases):
             "system": dict.fromkeys(
                 ("system_name", "host_processors_per_node", "cooling", "hw_notes", "sw_notes")
             ),
-            "test_type": {"name": "fixed_power", "fill": "uniform", "clock_mhz": None},
+            "test_type": {
+                "name": "fixed_power",
+                "fill": "uniform",
+                "clock_mhz": None,
+                "lock": False,
+            },
             "backend": {
                 "name": "jax_gemm",
                 "platform": "cpu",

@@ -26,6 +26,8 @@ def figure_table(cases: Sequence[CaseFigures]) -> Iterator[str]:
             )
             yield "  ".join(cells).rstrip()
     for case in cases:
+        yield from _beside(case)
+    for case in cases:
         if case.problem:
             yield f"not measured: {printable(case.id)}: {printable(case.problem)}"
 
@@ -45,6 +47,29 @@ def _cells(case: CaseFigures) -> tuple[str, ...]:
         _ratio(case.period_over_kernel),
         _times(case.dram_read_ratio),
     )
+
+
+def _beside(case: CaseFigures) -> Iterator[str]:
+    """What informs beside the table and judges nothing: one line for each case that has any."""
+    parts = []
+    if case.sol_fraction_at_maximum_clock is not None:
+        parts.append(f"{_percent(case.sol_fraction_at_maximum_clock, 1)} of SOL at maximum clock")
+    if case.datasheet_fraction is not None:
+        parts.append(f"{_percent(case.datasheet_fraction, 1)} of the data sheet")
+    if case.energy_per_gemm_j is not None:
+        parts.append(f"{energy(case.energy_per_gemm_j)} a GEMM")
+    if case.flops_per_s_per_watt is not None:
+        parts.append(f"{_digits(case.flops_per_s_per_watt * 1e-9, 4)} GFLOP/s a watt")
+    if parts:
+        yield f"{printable(case.id)}: {', '.join(parts)}"
+
+
+def energy(joules: float) -> str:
+    """Return an energy in the unit that suits it, with four digits."""
+    scale, unit = next(
+        (entry for entry in ((1.0, "J"), (1e-3, "mJ")) if joules >= entry[0]), (1e-6, "µJ")
+    )
+    return f"{_digits(joules / scale, 4)} {unit}"
 
 
 def duration(ns: float | None) -> str:
