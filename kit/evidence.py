@@ -26,6 +26,9 @@ Status = Literal[
 TraceStatus = Literal["ok", "not_asked", "not_applicable", "failed"]
 StopReason = Literal["settled", "seconds", "cap"]
 CoolDownStop = Literal["idle", "seconds", "cap"]
+MetricStatus = Literal[
+    "ok", "not_supported", "no_permission", "not_found", "library_missing", "error"
+]
 JournalEvent = Literal["bundle_started", "run_started", "run_ended", "bundle_ended"]
 
 
@@ -133,11 +136,34 @@ class JournalEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class ClockLock:
+    """How the kit locked one device's graphics clock and reset it, as NVML answered.
+
+    `reset_by` is who reset it: the guard process that held the lock, or the launcher because the
+    guard had died. Memory clocks are never locked.
+    """
+
+    device: str
+    requested_mhz: int
+    set_ns: int
+    set_status: MetricStatus
+    set_reason: str
+    reset_ns: int
+    reset_status: MetricStatus
+    reset_reason: str
+    reset_by: Literal["guard", "launcher"]
+
+
+@dataclass(frozen=True, slots=True)
 class Journal:
-    """Every attempt of the bundle in order, failed ones included; `started_utc` is RFC 3339."""
+    """Every attempt of the bundle in order, failed ones included; `started_utc` is RFC 3339.
+
+    `clock_locks` holds one entry for each device whose clock the kit locked.
+    """
 
     started_utc: str
     entries: tuple[JournalEntry, ...]
+    clock_locks: tuple[ClockLock, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +317,7 @@ class Metric:
 
     table: str
     column: str
-    status: Literal["ok", "not_supported", "no_permission", "not_found", "library_missing", "error"]
+    status: MetricStatus
     reason: str
     source: str
     semantics: str
@@ -411,6 +437,11 @@ class RunMetrics:
     periods over their mean. Telemetry figures are means over exactly the profiling interval;
     null where the series is missing or the interval holds too few samples. `kernel_ns` is the
     median device time of one GEMM with its own helper kernels, by the kernel trace; null without.
+
+    `sol_fraction` is the guideline's: at the sampled clocks, which are the locked ones in a test
+    at a fixed frequency. The shares of speed of light at the device's maximum clocks and of the
+    data sheet's dense rate stand beside it and judge nothing. Energy is that between the energy
+    counter's edges.
     """
 
     device: str
@@ -432,6 +463,10 @@ class RunMetrics:
     sol_fraction: float | None
     kernel_ns: float | None
     period_over_kernel: float | None
+    sol_fraction_at_maximum_clock: float | None
+    datasheet_fraction: float | None
+    energy_per_gemm_j: float | None
+    flops_per_s_per_watt: float | None
 
 
 @dataclass(frozen=True, slots=True)

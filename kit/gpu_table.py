@@ -18,6 +18,8 @@ _RATES = (
     "fp4",
 )  # fmt: skip
 _CLOCK_TOLERANCE = 0.01
+_TENSOR = ("tf32", "fp16_fp32acc", "bf16", "fp8", "mxfp8", "int8", "fp6", "fp4")
+"""Rates whose data-sheet figures share one clock; vector and fp64 units have another on Hopper."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,16 @@ class GpuRow:
     def dram_bytes_per_s(self, memory_mhz: float) -> float:
         """DRAM bandwidth at a sampled memory clock; both edges carry data."""
         return memory_mhz * 1e6 * 2 * self.memory_bus_bits / 8
+
+    def datasheet_flops_per_s(self, rates: tuple[str, ...]) -> float | None:
+        """The data sheet's dense rate of the first known of `rates`, from its bf16 figure.
+
+        None for units that the data sheet rates at another clock than the tensor cores.
+        """
+        rate = next((key for key in rates if key in self.rates), None)
+        if rate not in _TENSOR or "bf16" not in self.rates:
+            return None
+        return self.datasheet_bf16_tflops * 1e12 * self.rates[rate] / self.rates["bf16"]
 
 
 def _whole(text: str) -> int | None:

@@ -5,11 +5,11 @@ import math
 import numpy as np
 
 from kit.evidence import CaseMetrics, DeviceFacts, KernelTrace, RunMetrics, TimingRecord
-from kit.gpu_table import row_for
+from kit.gpu_table import GpuRow, row_for
 from kit.kernels import kernel_figures
 from kit.number_format import number_format
 from kit.plan import Case
-from kit.sol import speed_of_light
+from kit.sol import SpeedOfLight, speed_of_light
 from kit.timeline import profiling_interval
 from kit.trace import CLOCKS, ENERGY, POWER, PROFILING, WINDOWS, Table
 
@@ -47,10 +47,11 @@ def derive_run(  # noqa: PLR0913, PLR0917 - all that a run's figures come from
     graphics_mhz = mean(CLOCKS.file, "graphics_mhz")
     memory_mhz = mean(CLOCKS.file, "memory_mhz")
     row = row_for(device)
-    sol = None
-    if row is not None and graphics_mhz is not None and memory_mhz is not None:
-        row_format = number_format(case.number_format)
-        sol = speed_of_light(case.workload, row_format, row, graphics_mhz, memory_mhz)
+    flops_per_s = case.workload.flops / (mean_period_ns * 1e-9)
+    sol = _speed_of_light(case, row, graphics_mhz, memory_mhz)
+    fastest = _speed_of_light(case, row, device.maximum_graphics_mhz, device.maximum_memory_mhz)
+    sheet = row and row.datasheet_flops_per_s(number_format(case.number_format).sol_rates)
+    energy_mw = energy_power_mw(tables.get(ENERGY.file), start_ns, end_ns)
     kernels = kernel_figures(trace, tables)
     kernel_ns = kernels.kernel_ns if kernels and kernels.kernel_ns > 0 else None
     return RunMetrics(
@@ -60,12 +61,12 @@ def derive_run(  # noqa: PLR0913, PLR0917 - all that a run's figures come from
         mean_period_ns=mean_period_ns,
         median_period_ns=float(np.median(periods)),
         spread=float(np.std(periods) / np.mean(periods)),
-        flops_per_s=case.workload.flops / (mean_period_ns * 1e-9),
+        flops_per_s=flops_per_s,
         graphics_mhz=graphics_mhz,
         memory_mhz=memory_mhz,
         power_average_mw=mean(POWER.file, "power_average_mw"),
         power_instant_mw=mean(POWER.file, "power_instant_mw"),
-        power_energy_mw=energy_power_mw(tables.get(ENERGY.file), start_ns, end_ns),
+        power_energy_mw=energy_mw,
         gpu_c=mean(POWER.file, "gpu_c"),
         memory_c=mean(POWER.file, "memory_c"),
         sol_row=row.product if sol and row else None,
@@ -73,7 +74,20 @@ def derive_run(  # noqa: PLR0913, PLR0917 - all that a run's figures come from
         sol_fraction=sol.total_ns / mean_period_ns if sol else None,
         kernel_ns=kernel_ns,
         period_over_kernel=mean_period_ns / kernel_ns if kernel_ns else None,
+        sol_fraction_at_maximum_clock=fastest.total_ns / mean_period_ns if fastest else None,
+        datasheet_fraction=flops_per_s / sheet if sheet else None,
+        energy_per_gemm_j=None if energy_mw is None else energy_mw * mean_period_ns * 1e-12,
+        flops_per_s_per_watt=flops_per_s / (energy_mw * 1e-3) if energy_mw else None,
     )
+
+
+def _speed_of_light(
+    case: Case, row: GpuRow | None, graphics_mhz: float | None, memory_mhz: float | None
+) -> SpeedOfLight | None:
+    if row is None or graphics_mhz is None or memory_mhz is None:
+        return None
+    row_format = number_format(case.number_format)
+    return speed_of_light(case.workload, row_format, row, graphics_mhz, memory_mhz)
 
 
 def derive_case(case_id: str, runs: tuple[RunMetrics, ...]) -> CaseMetrics:
@@ -105,16 +119,21 @@ def time_mean(table: Table | None, column: str, start_ns: int, end_ns: int) -> f
 
 
 def energy_power_mw(table: Table | None, start_ns: int, end_ns: int) -> float | None:
-    """Mean power from the energy counter's first and last reading inside [start, end)."""
+    """Mean power from the first to the last step of the energy counter inside [start, end).
+
+    The counter stands still between its steps, about 100 ms apart on an H200, so only a reading
+    that differs from the one before it says when its energy had been used.
+    """
     if table is None or "energy_mj" not in table:
         return None
-    inside = (table["t_ns"] >= start_ns) & (table["t_ns"] < end_ns)
-    if int(inside.sum()) < MINIMUM_SAMPLES:
+    stepped = np.append(False, np.diff(table["energy_mj"]) != 0)
+    edges = stepped & (table["t_ns"] >= start_ns) & (table["t_ns"] < end_ns)
+    if int(edges.sum()) < MINIMUM_SAMPLES:
         return None
     # The counter is read somewhere within the burst; its end is the better stamp, since a burst
     # that waited for the driver returns the value of its end.
-    t = (table["t_ns"] + table["burst_ns"])[inside]
-    energy = table["energy_mj"][inside]
+    t = (table["t_ns"] + table["burst_ns"])[edges]
+    energy = table["energy_mj"][edges]
     elapsed_s = int(t[-1] - t[0]) * 1e-9
     return float(energy[-1] - energy[0]) / elapsed_s if elapsed_s > 0 else None
 

@@ -22,7 +22,8 @@ Fill = Literal["uniform", "zero"]
 Platform = Literal["cpu", "cuda"]
 DispatchMode = Literal["single", "unrolled", "device_loop"]
 Implementation = Literal["library", "triton"]
-TimingMethod = Literal["cuda_events", "host_clock"]
+TimingMethod = Literal["cuda_events", "external_profiler", "host_clock"]
+CounterTool = Literal["none", "ncu", "xla"]
 
 MOST_ATTEMPTS = 9
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
@@ -52,11 +53,15 @@ class Declaration:
 
 @dataclass(frozen=True, slots=True)
 class KindOfTest:
-    """The guideline's two kinds of test. `clock_mhz` is the clock a fixed-frequency test holds."""
+    """The guideline's two kinds of test. `clock_mhz` is the clock a fixed-frequency test holds.
+
+    The kit sets it, as root, if `lock`; else the operator does. It verifies it always.
+    """
 
     name: TestTypeName
     fill: Fill
     clock_mhz: int | None
+    lock: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,16 @@ class Telemetry:
     clock_period_ms: int
     power_period_ms: int
     energy_period_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """Which tool counts DRAM bytes, cache hits and utilisation in a rerun of every case.
+
+    `ncu`: Nsight Compute. `xla`: the samples of JAX's own profiler. `none`: nothing is counted.
+    """
+
+    tool: CounterTool
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +158,7 @@ class RunPlan:
     backend: Backend
     timing: Timing
     telemetry: Telemetry
+    counters: Counters
     phases: Phases
     evidence: EvidencePlan
     cases: tuple[Case, ...]
@@ -203,6 +219,8 @@ class RunPlan:
             "test_type.clock_mhz", self.test_type.clock_mhz,
             "the clock in MHz for fixed_frequency, null for fixed_power",
         )  # fmt: skip
+        lockable = not self.test_type.lock or (needs_clock and self.backend.platform == "cuda")
+        _require(lockable, "test_type.lock", True, "false but for fixed_frequency on a GPU")
         self._validate_tuning()
         self._validate_phases()
         seen: set[str] = set()

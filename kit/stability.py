@@ -1,7 +1,9 @@
 """When is a series steady? The one test that ends a warm-up and that the checker repeats.
 
-Power is judged on the device's 1 s average, clocks on means of half-second blocks: single clock
-samples of a power-capped H200 swing by ±21 MHz for ever, its block means do not.
+Power is judged on the device's 1 s average, clocks on their moving mean over one second. A
+power-capped H200 keeps its 1 s power average level by swinging its clock once a second, by up to
+±2.5 % and for ever; over whole seconds that swing cancels, wherever the seconds begin. At a fixed
+frequency there is a clock to hold, so there every sample counts.
 """
 
 import math
@@ -10,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kit.held_clock import HeldClock, held_clock
 from kit.ruleset import Ruleset
 from kit.trace import Table
 
@@ -22,18 +25,21 @@ IDLE_NS = 500_000_000
 
 @dataclass(frozen=True, slots=True)
 class Steadiness:
-    """How much a series moves within an interval of `seconds`, as fractions of its mean."""
+    """How much a series moves within an interval of `seconds`, as fractions of its mean.
+
+    `mean_range` is the range of the moving mean, `spread` that of the samples.
+    """
 
     samples: int
     seconds: float
     halves_difference: float
-    block_range: float
+    mean_range: float
     spread: float
 
     @property
-    def block_text(self) -> str:
-        """The halves' and the blocks' movement, for a person."""
-        return f"halves {self.halves_difference:.2%} apart, blocks over {self.block_range:.2%}"
+    def mean_text(self) -> str:
+        """The halves' and the moving mean's movement, for a person."""
+        return f"halves {self.halves_difference:.2%} apart, moving mean over {self.mean_range:.2%}"
 
     @property
     def spread_text(self) -> str:
@@ -46,18 +52,24 @@ def steadiness(
     values: NDArray[np.int64],
     start_ns: int,
     end_ns: int,
-    block_ns: int,
+    mean_ns: int,
 ) -> Steadiness | None:
-    """Measure a series over [start, end); None if either half holds no sample or the mean is 0."""
+    """Measure a series over [start, end); None if either half holds no sample or the mean is 0.
+
+    The moving mean looks back over `mean_ns` and is taken at every sample that has so much before
+    it, at least at the last one.
+    """
     inside = (t_ns >= start_ns) & (t_ns < end_ns)
     t, series = t_ns[inside], values[inside].astype(np.float64)
     first = t < (start_ns + end_ns) // 2
     if not first.any() or first.all() or not series.mean():
         return None
     mean = float(series.mean())
-    blocks = np.minimum((t - start_ns) // block_ns, max(0, (end_ns - start_ns) // block_ns - 1))
-    _, block, sizes = np.unique(blocks, return_inverse=True, return_counts=True)
-    means = np.bincount(block, weights=series) / sizes
+    sums = np.concatenate([[0.0], np.cumsum(series)])
+    after = np.arange(1, len(t) + 1)
+    before = np.searchsorted(t, t - mean_ns, side="right")
+    means = (sums[after] - sums[before]) / (after - before)
+    means = means[min(int(np.searchsorted(t, start_ns + mean_ns)), len(t) - 1) :]
     return Steadiness(
         len(series),
         (end_ns - start_ns) * 1e-9,
@@ -81,42 +93,63 @@ def clock_halves_limit(found: Steadiness, rules: Ruleset) -> float:
 
 
 def clock_is_steady(found: Steadiness, rules: Ruleset, slack: float = 1.0) -> bool:
-    """Whether the clock's block means hold their level, within `slack` times the limits."""
+    """Whether the clock's moving mean holds its level, within `slack` times the limits."""
     return (
         found.halves_difference <= slack * clock_halves_limit(found, rules)
-        and found.block_range <= slack * rules.clock_block_range
+        and found.mean_range <= slack * rules.clock_mean_range
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Settling:
-    """Power and clock over one interval; None where the series is not there."""
+    """Power and clock over one interval; None where the series is not there.
+
+    `held` compares the clock with the one that a fixed-frequency test asked for.
+    """
 
     power: Steadiness | None
     clock: Steadiness | None
+    held: HeldClock | None
 
 
-def settling(
-    clocks: Table | None, power: Table | None, start_ns: int, end_ns: int, rules: Ruleset
+def settling(  # noqa: PLR0913 - two series, an interval, a request and its rules
+    clocks: Table | None,
+    power: Table | None,
+    start_ns: int,
+    end_ns: int,
+    rules: Ruleset,
+    *,
+    clock_mhz: int | None = None,
 ) -> Settling:
-    """Measure graphics clock and average power over [start, end)."""
-    block_ns = int(rules.clock_block_s * 1e9)
+    """Measure graphics clock and average power over [start, end).
+
+    `clock_mhz` is the clock that a fixed-frequency test asked for, None at a fixed power.
+    """
+    mean_ns = int(rules.clock_mean_s * 1e9)
 
     def of(table: Table | None, column: str) -> Steadiness | None:
         if table is None or column not in table:
             return None
-        return steadiness(table["t_ns"], table[column], start_ns, end_ns, block_ns)
+        return steadiness(table["t_ns"], table[column], start_ns, end_ns, mean_ns)
 
-    return Settling(power=of(power, "power_average_mw"), clock=of(clocks, "graphics_mhz"))
+    held = None
+    if clock_mhz is not None and clocks is not None and "graphics_mhz" in clocks:
+        inside = (clocks["t_ns"] >= start_ns) & (clocks["t_ns"] < end_ns)
+        held = held_clock(clocks["graphics_mhz"][inside], clock_mhz, rules.clock_step_mhz)
+    return Settling(of(power, "power_average_mw"), of(clocks, "graphics_mhz"), held)
 
 
 def is_settled(found: Settling, rules: Ruleset, slack: float = 1.0) -> bool:
-    """Whether both power and clock are there and steady, within `slack` times the limits."""
+    """Whether power and clock are there and steady, within `slack` times the limits.
+
+    A clock that was asked for must also be there in every sample; no slack widens that.
+    """
     return (
         found.power is not None
         and found.clock is not None
         and power_is_steady(found.power, rules, slack)
         and clock_is_steady(found.clock, rules, slack)
+        and (found.held is None or found.held.held)
     )
 
 

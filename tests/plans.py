@@ -42,7 +42,12 @@ def plan_of(entries, **phases):
             "system": dict.fromkeys(
                 ("system_name", "host_processors_per_node", "cooling", "hw_notes", "sw_notes")
             ),
-            "test_type": {"name": "fixed_power", "fill": "uniform", "clock_mhz": None},
+            "test_type": {
+                "name": "fixed_power",
+                "fill": "uniform",
+                "clock_mhz": None,
+                "lock": False,
+            },
             "backend": {
                 "name": "jax_gemm",
                 "platform": "cpu",
@@ -57,6 +62,7 @@ def plan_of(entries, **phases):
                 "power_period_ms": 50,
                 "energy_period_ms": 200,
             },
+            "counters": {"tool": "none"},
             "phases": given | phases,
             "evidence": {"kernel_trace": True},
             "cases": [

@@ -115,3 +115,22 @@ def test_each_row_is_found_by_its_figures_and_an_ambiguous_one_never(row):
         assert found is None
     else:
         assert found == row
+
+
+@pytest.mark.parametrize(
+    ("product", "rates", "tflops"),
+    [
+        ("H200 SXM", ("bf16",), 989.4),
+        ("H200 SXM", ("fp8",), 1978.8),
+        ("H200 SXM", ("tf32",), 494.7),
+        ("H200 SXM", ("int8",), 1978.8),
+        ("H200 SXM", ("fp64_tc", "fp64"), None),
+        ("H200 SXM", ("fp32_simt",), None),
+        ("H200 SXM", ("fp4",), None),
+        ("H20", ("bf16",), None),
+    ],
+)
+def test_dense_data_sheet_rates_of_the_tensor_cores(product, rates, tflops):
+    (row,) = [row for row in rows() if row.product == product]
+    found = row.datasheet_flops_per_s(rates)
+    assert found == (None if tflops is None else pytest.approx(tflops * 1e12, rel=1e-3))

@@ -35,6 +35,33 @@ def test_the_recorded_guideline_run():
     assert found.sol_ns == pytest.approx(found.sol_fraction * found.mean_period_ns)
 
 
+def test_the_recorded_guideline_run_beside_other_yardsticks():
+    """691.2 W by energy edges x 3190.8 µs; 989.5 dense TFLOP/s by data sheet; 1980 MHz at most."""
+    found = derive(honest_gpu(), GUIDELINE, H200)
+    flops = 2 * 8192 * 8192 * 16384
+    assert found.energy_per_gemm_j == pytest.approx(2.2056, abs=0.0005)
+    assert found.energy_per_gemm_j == pytest.approx(
+        found.power_energy_mw * 1e-3 * found.mean_period_ns * 1e-9
+    )
+    assert found.flops_per_s_per_watt == pytest.approx(997.0e9, rel=1e-4)
+    assert found.flops_per_s_per_watt * found.energy_per_gemm_j == pytest.approx(flops)
+    compute_ns = flops / (132 * 4096 * 1980e6) * 1e9
+    assert found.sol_fraction_at_maximum_clock == pytest.approx(compute_ns / found.mean_period_ns)
+    assert found.sol_fraction_at_maximum_clock == pytest.approx(0.6438, abs=0.0001)
+    assert found.datasheet_fraction == pytest.approx(689.171 / 989.4, rel=1e-4)
+
+
+def test_without_a_maximum_clock_or_an_energy_counter_there_is_no_such_figure():
+    found = derive(honest_gpu(), GUIDELINE, replace(H200, maximum_graphics_mhz=None))
+    assert found.sol_fraction_at_maximum_clock is None
+    tables = dict(honest_gpu().cases[GUIDELINE].runs[0].tables)
+    del tables["energy.csv"]
+    found = derive(honest_gpu(), GUIDELINE, H200, tables=tables)
+    assert (found.energy_per_gemm_j, found.flops_per_s_per_watt) == (None, None)
+    found = derive(honest_cpu(), PLAIN, CORTEX)
+    assert (found.sol_fraction_at_maximum_clock, found.datasheet_fraction) == (None, None)
+
+
 def test_the_recorded_decode_run_waits_for_memory():
     found = derive(honest_gpu(), DECODE, H200)
     assert found.mean_period_ns == pytest.approx(33_017, abs=1)
@@ -112,6 +139,19 @@ def test_power_by_energy_is_rise_over_time_between_the_ends_of_the_bursts():
     assert energy_power_mw(None, 0, 10**10) is None
     still = Table({name: values[[1, 1]] for name, values in table.columns.items()})
     assert energy_power_mw(still, 0, 10**10) is None
+
+
+@pytest.mark.parametrize("phase_ms", range(0, 100, 7))
+def test_edges_of_a_stepping_counter_give_the_power_to_within_a_poll(phase_ms):
+    """700 W, steps every 100 ms, polls every 10 ms over half a second: naive ends miss by 8 %."""
+    t = np.arange(0, 900, 10)
+    energy = 700 * ((t + phase_ms) // 100 * 100)
+    table = Table({"t_ns": t * 10**6, "burst_ns": 0 * t, "energy_mj": energy})
+    found = energy_power_mw(table, 200 * 10**6, 700 * 10**6)
+    assert found == pytest.approx(700_000, rel=0.025)
+    inside = (t >= 200) & (t < 700)
+    naive = (energy[inside][-1] - energy[inside][0]) / (t[inside][-1] - t[inside][0]) * 1000
+    assert abs(found - 700_000) < abs(naive - 700_000)
 
 
 def runs_with(periods):

@@ -53,6 +53,7 @@ def test_a_frozen_plan_comes_back_as_it_was(plan):
         ({"timeout_s": nan}, "timeout_s"),
         ({"test_type__name": "fixed_frequency"}, "test_type.clock_mhz"),
         ({"test_type__clock_mhz": 1200}, "test_type.clock_mhz"),
+        ({"test_type__lock": True}, "test_type.lock"),
         ({"phases__idle_s": -0.1}, "phases.idle_s"),
         ({"phases__idle_s": nan}, "phases.idle_s"),
         ({"phases__warm_up_max_s": inf}, "phases.warm_up_max_s"),

@@ -8,7 +8,7 @@ from kit.checker.verdict import CaseFigures
 NOT_AVAILABLE = "not available"
 _HEADINGS = (
     "case", "type", "runs", "mean time", "TFLOP/s", "spread", "range", "clock", "power", "of SOL",
-    "÷ kernel",
+    "÷ kernel", "DRAM read",
 )  # fmt: skip
 _LEFT = 2
 """Columns that are text; the others are figures and stand to the right."""
@@ -25,6 +25,8 @@ def figure_table(cases: Sequence[CaseFigures]) -> Iterator[str]:
                 for place, (cell, width) in enumerate(zip(row, widths, strict=True))
             )
             yield "  ".join(cells).rstrip()
+    for case in cases:
+        yield from _beside(case)
     for case in cases:
         if case.problem:
             yield f"not measured: {printable(case.id)}: {printable(case.problem)}"
@@ -43,7 +45,31 @@ def _cells(case: CaseFigures) -> tuple[str, ...]:
         _whole(case.power_mw, 1000, "W"),
         _percent(case.sol_fraction, 1),
         _ratio(case.period_over_kernel),
+        _times(case.dram_read_ratio),
     )
+
+
+def _beside(case: CaseFigures) -> Iterator[str]:
+    """What informs beside the table and judges nothing: one line for each case that has any."""
+    parts = []
+    if case.sol_fraction_at_maximum_clock is not None:
+        parts.append(f"{_percent(case.sol_fraction_at_maximum_clock, 1)} of SOL at maximum clock")
+    if case.datasheet_fraction is not None:
+        parts.append(f"{_percent(case.datasheet_fraction, 1)} of the data sheet")
+    if case.energy_per_gemm_j is not None:
+        parts.append(f"{energy(case.energy_per_gemm_j)} a GEMM")
+    if case.flops_per_s_per_watt is not None:
+        parts.append(f"{_digits(case.flops_per_s_per_watt * 1e-9, 4)} GFLOP/s a watt")
+    if parts:
+        yield f"{printable(case.id)}: {', '.join(parts)}"
+
+
+def energy(joules: float) -> str:
+    """Return an energy in the unit that suits it, with four digits."""
+    scale, unit = next(
+        (entry for entry in ((1.0, "J"), (1e-3, "mJ")) if joules >= entry[0]), (1e-6, "µJ")
+    )
+    return f"{_digits(joules / scale, 4)} {unit}"
 
 
 def duration(ns: float | None) -> str:
@@ -73,6 +99,11 @@ def _whole(value: float | None, scale: float, unit: str) -> str:
 
 def _ratio(value: float | None) -> str:
     return NOT_AVAILABLE if value is None else f"{value:.3f}"
+
+
+def _times(value: float | None) -> str:
+    """Bytes read from DRAM in multiples of the operands' own."""
+    return NOT_AVAILABLE if value is None else f"{value:.3f} x A+B"
 
 
 def _percent(value: float | None, decimals: int) -> str:

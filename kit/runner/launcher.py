@@ -15,9 +15,10 @@ from kit.bundle.tables import load
 from kit.bundle.writer import BundleWriter
 from kit.checker.judge import Verdict, judge
 from kit.checker.printable import printable
-from kit.errors import MeasurementError
+from kit.errors import KitError, MeasurementError
 from kit.evidence import (
     CaseRecord,
+    ClockLock,
     DeviceFacts,
     Environment,
     Journal,
@@ -32,7 +33,9 @@ from kit.evidence import (
 from kit.metrics import derive_case, derive_run
 from kit.plan import Case, RunPlan
 from kit.ruleset import ruleset
+from kit.runner.counting import count, nothing
 from kit.runner.description import describe
+from kit.runner.frequency import frequency_advice, hold_clocks
 from kit.runner.job import Job
 from kit.runner.kernel_trace import trace_kernels, written_trace
 from kit.runner.process import refuse_hostile_environment
@@ -78,14 +81,17 @@ def measure(plan: RunPlan, output: Path, name: str | None = None) -> Outcome:
     plan = _without_uuids(plan)
     submission = plan.submission
     parent = output / submission.division / submission.submitter / submission.system_id
-    started = datetime.now(UTC)
+    started, base_ns = datetime.now(UTC), time.monotonic_ns()
     with ExitStack() as locks:
         for target in targets:
             locks.enter_context(device_lock(target.id))
+        gpus_used = tuple(target.gpu for target in targets if target.gpu is not None)
+        held = hold_clocks(plan, gpus_used, base_ns, locks)
         writer = BundleWriter(parent, name or started.strftime("%Y%m%dt%H%M%Sz"))
-        attempt = _Attempt(plan, writer, targets, time.monotonic_ns())
+        attempt = _Attempt(plan, writer, targets, base_ns)
         writer.write_record(layout.PLAN, plan)
         attempt.run_all()
+        attempt.clock_locks = tuple(lock.release() for lock in held)
         bundle = attempt.seal(started)
     verdict = judge(bundle)
     return Outcome(bundle, verdict, 0 if verdict.exit_code == 0 else 1)
@@ -118,6 +124,7 @@ class _Attempt:
     outcomes: dict[str, list[RunOutcome]] = field(default_factory=dict)
     environment: Environment | None = None
     tunings: Tunings = field(default_factory=Tunings)
+    clock_locks: tuple[ClockLock, ...] = ()
     interrupted: bool = False
 
     def run_all(self) -> None:
@@ -133,8 +140,12 @@ class _Attempt:
             else:
                 outcome = self._run(case, number, target, progress)
             self._note_run("run_ended", case, target, number, outcome)
-            self.outcomes.setdefault(case.id, []).append(outcome)
-            progress.end(": ".join(filter(None, (outcome.status, outcome.reason))))
+            known = self.outcomes.setdefault(case.id, [])
+            if outcome.status == "measured" and not _measured_on(target.id, known):
+                self._count(self._job(case, number, target), progress)
+            known.append(outcome)
+            said = (outcome.status, outcome.reason, self._advice(case, outcome))
+            progress.end(": ".join(filter(None, said)))
         self._note("bundle_ended")
 
     def _runs(self) -> Iterator[tuple[Case, int, Target]]:
@@ -143,10 +154,10 @@ class _Attempt:
                 for target in self.targets:
                     yield case, number, target
 
-    def _run(self, case: Case, number: int, target: Target, progress: Progress) -> RunOutcome:
+    def _job(self, case: Case, number: int, target: Target) -> Job:
         case_folder = self.writer.folder(layout.case_folder(case.id))
         run_folder = self.writer.partial / layout.run_folder(case.id, target.id, number)
-        job = Job(
+        return Job(
             plan=self.plan,
             case=case.id,
             device=target.id,
@@ -158,6 +169,22 @@ class _Attempt:
             run_folder=str(run_folder),
             tuning=None,
         )
+
+    def _count(self, job: Job, progress: Progress) -> None:
+        """Count in a rerun of what was just measured; a failure is part of the document."""
+        found = nothing(job, "failed", "stopped by the operator")
+        try:
+            if not self.interrupted:
+                found = count(job, progress.phase)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        except (KitError, OSError) as error:
+            found = nothing(job, "failed", printable(scrub(str(error)), _REASON_LIMIT))
+        self.writer.write_record(layout.counters_file(job.case, job.device), found)
+
+    def _run(self, case: Case, number: int, target: Target, progress: Progress) -> RunOutcome:
+        job = self._job(case, number, target)
+        run_folder = Path(job.run_folder)
         self._note_run("run_started", case, target, number)
         try:
             report = self.tunings.run(job, progress.phase)
@@ -173,6 +200,14 @@ class _Attempt:
         self._remember(report.environment)
         self.interrupted |= not trace_kernels(job, progress.phase)
         return RunOutcome(target.id, number, "measured", "")
+
+    def _advice(self, case: Case, outcome: RunOutcome) -> str:
+        if outcome.status != "measured" or self.environment is None:
+            return ""
+        folder = layout.run_folder(case.id, outcome.device, outcome.number)
+        timing, tables = _written(self.writer.partial / folder)
+        devices = {device.id: device for device in self.environment.devices}
+        return frequency_advice(self.plan, devices[outcome.device], timing, tables)
 
     def _remember(self, found: Environment) -> None:
         """Keep the first environment and every device; a changed one shows in the runs' digests."""
@@ -199,7 +234,8 @@ class _Attempt:
         writer, plan = self.writer, self.plan
         writer.write_record(layout.ENVIRONMENT, environment)
         writer.write_record(layout.SYSTEM, describe(plan, environment))
-        journal = Journal(started.strftime("%Y-%m-%dT%H:%M:%SZ"), tuple(self.entries))
+        started_utc = started.strftime("%Y-%m-%dT%H:%M:%SZ")
+        journal = Journal(started_utc, tuple(self.entries), self.clock_locks)
         writer.write_record(layout.JOURNAL, journal)
         for case, outcomes in self.outcomes.items():
             writer.write_record(layout.case_file(case), CaseRecord(case, tuple(outcomes)))
@@ -244,6 +280,10 @@ class _Attempt:
     def _entry(self, event: JournalEvent) -> JournalEntry:
         now_ns = time.monotonic_ns() - self.base_ns
         return JournalEntry(len(self.entries), now_ns, event, None, None, None, None, None)
+
+
+def _measured_on(device: str, outcomes: list[RunOutcome]) -> bool:
+    return any(entry.device == device and entry.status == "measured" for entry in outcomes)
 
 
 def _written(folder: Path) -> tuple[TimingRecord, dict[str, Table]]:

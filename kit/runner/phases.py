@@ -15,7 +15,7 @@ from kit.backends import Backend
 from kit.evidence import Control, CoolDownStop, StopReason
 from kit.plan import Phases
 from kit.ruleset import Ruleset
-from kit.stability import SETTLE_NS, is_idle, is_settled, settling
+from kit.stability import IDLE_NS, SETTLE_NS, is_idle, is_settled, level, settling
 from kit.telemetry.sampler import Sampler
 from kit.timing import Clock, Timer
 from kit.trace import CLOCKS, POWER, PROFILING, WARM_UP, Table
@@ -24,7 +24,6 @@ _WARM_UP_WINDOW_S = 0.1
 _LOOK_EVERY_NS = 250_000_000
 _LOOKS_IN_A_ROW = 2
 """A series at the edge of steadiness must pass twice, a quarter second apart."""
-_IDLE_NS = 500_000_000
 _SLOPE_S = 1.0
 """Seconds between the slope's two marks: a power-capped clock wanders by 3 % within a quarter."""
 _MARGIN = 1.05
@@ -84,11 +83,15 @@ Settled = Callable[[int], bool]
 
 
 def settled_by(
-    telemetry: Sampler, rules: Ruleset, report: Callable[[str], None] = lambda _: None
+    telemetry: Sampler,
+    rules: Ruleset,
+    clock_mhz: int | None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> Settled:
     """Whether power and clocks are steady over the stretch that ends at a host time.
 
-    `report` is told what they are each time.
+    `clock_mhz` is the clock that a fixed-frequency test must show in every sample, None at a fixed
+    power. `report` is told what they are each time.
     """
 
     def judge(now_ns: int) -> bool:
@@ -96,8 +99,10 @@ def settled_by(
         report(
             f"warm-up: {_latest(power, 'power_instant_mw', 1000, 'W')}"
             f"{_latest(clocks, 'graphics_mhz', 1, 'MHz')}"
+            f"{'' if clock_mhz is None else f'of {clock_mhz} MHz '}"
         )
-        return is_settled(settling(clocks, power, now_ns - SETTLE_NS, now_ns, rules), rules)
+        found = settling(clocks, power, now_ns - SETTLE_NS, now_ns, rules, clock_mhz=clock_mhz)
+        return is_settled(found, rules)
 
     return judge
 
@@ -163,29 +168,6 @@ def host_slope(loop: Loop, period_ns: float) -> Control:
     return Control("host_slope", calls * loop.per_call, max(0, span_ns(2 * calls) - short_ns))
 
 
-def _level(
-    table: Table | None, columns: tuple[str, ...], start_ns: int, end_ns: int
-) -> float | None:
-    """Plain mean of the first of `columns` that is there, over [start, end)."""
-    if table is None:
-        return None
-    column = next((name for name in columns if name in table), None)
-    inside = (table["t_ns"] >= start_ns) & (table["t_ns"] < end_ns)
-    if column is None or not inside.any():
-        return None
-    return float(table[column][inside].mean())
-
-
-def idle_level(
-    table: Table | None, start_ns: int, end_ns: int
-) -> tuple[float | None, float | None]:
-    """Mean power (mW) and GPU temperature (°C) over [start, end); None where there is no sample."""
-    return (
-        _level(table, ("power_instant_mw", "power_average_mw"), start_ns, end_ns),
-        _level(table, ("gpu_c",), start_ns, end_ns),
-    )
-
-
 def cool_down(
     clock: Clock,
     phases: Phases,
@@ -195,17 +177,19 @@ def cool_down(
 ) -> CoolDownStop:
     """Wait until the device is idle again as it was in `idle`; says what ended the wait."""
     start_ns = clock()
-    baseline_mw, baseline_c = idle_level(telemetry.read(POWER.file), *idle)
+    baseline = level(telemetry.read(POWER.file), *idle)
     while True:
         time.sleep(0.05)
         now_ns = clock()
         elapsed_s = (now_ns - start_ns) * 1e-9
         if elapsed_s < phases.cool_down_min_s:
             continue
-        if baseline_mw is None:
+        if baseline.power_mw is None:
             return "seconds"
-        power_mw, gpu_c = idle_level(telemetry.read(POWER.file), now_ns - _IDLE_NS, now_ns)
-        if power_mw is not None and is_idle(baseline_mw, baseline_c, power_mw, gpu_c, rules):
+        now = level(telemetry.read(POWER.file), now_ns - IDLE_NS, now_ns)
+        if now.power_mw is not None and is_idle(
+            baseline.power_mw, baseline.gpu_c, now.power_mw, now.gpu_c, rules
+        ):
             return "idle"
         if elapsed_s >= phases.cool_down_max_s:
             return "cap"

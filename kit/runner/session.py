@@ -98,8 +98,10 @@ class Session:
 
         self.report("warm-up")
         loop = Loop(backend, timer, self.clock, executable.gemms_per_call, Windows([]))
-        settles = plan.test_type.name == "fixed_power" and plan.telemetry.source == "nvml"
-        settled = settled_by(self.telemetry, self.rules, self.report) if settles else None
+        settled = None
+        if plan.telemetry.source == "nvml":
+            clock_mhz = plan.test_type.clock_mhz
+            settled = settled_by(self.telemetry, self.rules, clock_mhz, self.report)
         compilations = backend.compilations()
         allocator_before = backend.allocator_counters()
         with backend.guard():

@@ -43,6 +43,7 @@ from kit.evidence import (
 from kit.plan import (
     Backend,
     Case,
+    Counters,
     Declaration,
     EvidencePlan,
     KindOfTest,
@@ -71,9 +72,10 @@ def plan():
         timeout_s=60.0,
         submission=Submission("acme", "open", "available", "host-1", None),
         system=Declaration("Host 1", 1, None, "Gerät im Büro", None),
-        test_type=KindOfTest("fixed_power", "uniform", None),
+        test_type=KindOfTest("fixed_power", "uniform", None, lock=False),
         backend=Backend("jax_gemm", "cpu", "auto", "library", 0),
         timing=Timing("host_clock", 3),
+        counters=Counters("none"),
         telemetry=Telemetry("host", 20, 100, 200),
         phases=Phases(0.5, 10, 0.1, 2.0, 100, 0.1, 1.0, 5.0),
         evidence=EvidencePlan(kernel_trace=True),
@@ -250,7 +252,7 @@ def journal():
             ),
         ]
     entries.append(JournalEntry(5, 30 * SECOND, "bundle_ended", None, None, None, None, None))
-    return Journal("2026-11-29T20:00:00Z", tuple(entries))
+    return Journal("2026-11-29T20:00:00Z", tuple(entries), ())
 
 
 def results():
@@ -277,6 +279,10 @@ def results():
                     "sol_fraction",
                     "kernel_ns",
                     "period_over_kernel",
+                    "sol_fraction_at_maximum_clock",
+                    "datasheet_fraction",
+                    "energy_per_gemm_j",
+                    "flops_per_s_per_watt",
                 ]
             ),
         )

@@ -60,6 +60,25 @@ int nvmlDeviceGetMaxClockInfo(Device *device, unsigned domain, unsigned *mhz) {
     *mhz = value_of(device, domain == 2 ? "maximum_memory_mhz" : "maximum_graphics_mhz");
     return OK;
 }
+int nvmlDeviceGetSupportedMemoryClocks(Device *device, unsigned *count, unsigned *into) {
+    ENTER(device);
+    unsigned room = *count;
+    *count = 1;
+    if (!into || room < 1) return TOO_SMALL;
+    into[0] = value_of(device, "maximum_memory_mhz");
+    return OK;
+}
+int nvmlDeviceGetSupportedGraphicsClocks(Device *device, unsigned memory, unsigned *count,
+                                         unsigned *into) {
+    ENTER(device);
+    if (memory != value_of(device, "maximum_memory_mhz")) return NOT_FOUND;
+    /* Steps of 15 MHz from the maximum down to 345, as an H200 lists them. */
+    unsigned room = *count, top = value_of(device, "maximum_graphics_mhz");
+    *count = (top - 345) / 15 + 1;
+    if (!into || room < *count) return TOO_SMALL;
+    for (unsigned i = 0; i < *count; i++) into[i] = top - 15 * i;
+    return OK;
+}
 int nvmlDeviceGetTemperatureV(Device *device, Temperature *reading) {
     ENTER(device);
     reading->temperature = value_of(device, "gpu_c");

@@ -82,11 +82,28 @@ def test_warm_up_needs_two_looks_in_a_row(loop):
 )
 def test_settled_by_steady_power_and_clock(clock, power, clock_mhz, expected):
     telemetry = FakeTelemetry(clock, power, clock_mhz)
-    assert settled_by(telemetry, RULES)(clock()) is expected
+    assert settled_by(telemetry, RULES, None)(clock()) is expected
+
+
+@pytest.mark.parametrize(
+    ("power", "clock_mhz", "expected"),
+    [
+        (lambda t: 425_000, lambda t: 1500, True),
+        (lambda t: 425_000, lambda t: 1515, True),  # one step
+        (lambda t: 425_000, lambda t: 1480, False),  # steady, but not the clock asked for
+        (lambda t: 425_000, lambda t: 1500 - 30 * (t // 20_000_000 % 90 == 0), False),  # it dips
+        (lambda t: 300_000 + t // 25_000, lambda t: 1500, False),  # power still rises
+    ],
+)
+def test_at_a_fixed_frequency_every_sample_shows_the_clock(clock, power, clock_mhz, expected):
+    telemetry = FakeTelemetry(clock, power, clock_mhz)
+    said = []
+    assert settled_by(telemetry, RULES, 1500, said.append)(clock()) is expected
+    assert said[0].endswith("MHz of 1500 MHz ")
 
 
 def test_settled_needs_both_series(clock):
-    assert not settled_by(FakeTelemetry(clock, None, lambda t: 1480), RULES)(clock())
+    assert not settled_by(FakeTelemetry(clock, None, lambda t: 1480), RULES, None)(clock())
     assert SETTLE_NS == 2_000_000_000
 
 

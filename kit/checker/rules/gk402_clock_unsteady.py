@@ -1,10 +1,10 @@
 """Clock or power moved during profiling.
 
 ## What it checks
-Over the profiling interval the average power holds its level, and so do the graphics clock's means
-over half-second blocks: first and second half agree, and so do the extremes, within the edition's
-fractions. It is the same function that ends a warm-up. Over less than ten seconds halves may lie
-further apart, as their noise does not average out.
+Over the profiling interval the average power holds its level, and so does the graphics clock's
+moving mean over one second: first and second half agree, and so do the extremes, within the
+edition's fractions. It is the same function that ends a warm-up. Over less than ten seconds halves
+may lie further apart, as their noise does not average out.
 
 ## Why it matters
 A mean over a clock that still falls is a figure of neither clock.
@@ -17,7 +17,7 @@ judged.
 M15: clocks are stable during the profiling iterations.
 
 ## Example
-Passes: block means of 1461 to 1470 MHz.
+Passes: one-second means of 1461 to 1470 MHz.
 Fails: a drop of 6 % in the middle.
 """
 
@@ -44,10 +44,10 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
         if found.clock and not clock_is_steady(found.clock, rules):
             required = (
                 f"halves within {clock_halves_limit(found.clock, rules):.1%}, "
-                f"blocks within {rules.clock_block_range:.1%}"
+                f"moving mean within {rules.clock_mean_range:.1%}"
             )
             place = run.at("column graphics_mhz in profiling", CLOCKS.file)
-            yield Finding(place, found.clock.block_text, required, severity)
+            yield Finding(place, found.clock.mean_text, required, severity)
         if found.power and not power_is_steady(found.power, rules):
             required = (
                 f"halves within {rules.power_halves_difference:.1%}, "

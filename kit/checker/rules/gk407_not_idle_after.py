@@ -2,13 +2,15 @@
 
 ## What it checks
 The cool-down lasted the edition's least number of seconds. On a GPU it ended because the device was
-idle, and over its last half second power and temperature were back near the idle phase's mean.
+idle, and over its last half second power and temperature were back near the idle phase's mean. That
+phase lasted the edition's least number of seconds and was level itself, its first half near its
+second: fill and pilot come before it, and a baseline that still cools would excuse a warm end.
 
 ## Why it matters
 The next problem would begin on a device that the last one heated.
 
 ## How to fix
-Raise `phases.cool_down_max_s`.
+Raise `phases.cool_down_max_s`, or `phases.idle_s` if the idle phase was not level.
 
 ## Clause
 M23: power draw, temperature and clock return to their idle values between problems.
@@ -52,6 +54,20 @@ def _idle(run: MeasuredRun, rules: Ruleset, severity: Severity) -> Iterator[Find
     if phases.cool_down_stop != "idle":
         place = run.at("phases.cool_down_stop")
         yield Finding(place, phases.cool_down_stop, "idle", severity)
+    seconds = (phases.idle_end_ns - phases.idle_start_ns) * 1e-9
+    if seconds < rules.minimum_idle_s:
+        required = f"at least {rules.minimum_idle_s:g} s"
+        yield Finding(run.at("phases.idle_end_ns"), f"{seconds:.3f} s idle", required, severity)
+    middle_ns = (phases.idle_start_ns + phases.idle_end_ns) // 2
+    first = level(power, phases.idle_start_ns, middle_ns)
+    second = level(power, middle_ns, phases.idle_end_ns)
+    if (
+        first.power_mw is not None
+        and second.power_mw is not None
+        and not is_idle(second.power_mw, second.gpu_c, first.power_mw, first.gpu_c, rules)
+    ):
+        place = run.at(f"{phases.idle_start_ns} to {phases.idle_end_ns} ns", POWER.file)
+        yield Finding(place, f"{first.text}, then {second.text}", "a level idle phase", severity)
     before = level(power, phases.idle_start_ns, phases.idle_end_ns)
     after = level(power, phases.cool_down_end_ns - IDLE_NS, phases.cool_down_end_ns)
     if before.power_mw is None or after.power_mw is None:

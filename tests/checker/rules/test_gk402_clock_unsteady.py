@@ -56,7 +56,7 @@ def test_the_halves_limit_is_the_edge(drop, wanted):
     assert outcome(CODE, bundle) == wanted
 
 
-def test_a_dip_of_one_block_is_seen_though_the_halves_agree():
+def test_a_dip_of_half_a_second_is_seen_though_the_halves_agree():
     for factor, wanted in ((0.98, "pass"), (0.94, "warn")):
         bundle = scaled_from(
             honest_gpu(), GUIDELINE, "clocks.csv", "graphics_mhz", 0.5, factor, 0.5 + 0.5 / 12.76

@@ -84,6 +84,29 @@ def test_without_the_series_nothing_is_proven():
     assert "before profiling" in result(CODE, bundle).reason
 
 
-def test_other_tests_are_not_judged():
-    assert outcome(CODE, fixed_frequency()) == "not_applicable"
+@pytest.mark.parametrize(
+    ("mhz", "before_ns", "wanted"),
+    [(1965, 10**9, "pass"), (1950, 10**9, "fail"), (1950, 21 * 10**8, "pass")],
+)
+def test_at_a_fixed_frequency_every_sample_before_profiling_shows_the_clock(mhz, before_ns, wanted):
+    bundle = fixed_frequency("closed")
+    run = bundle.cases[DECODE].runs[1]
+    start, _ = profiling_interval(run.document.timing, run.tables["windows.csv"])
+
+    def dip(values):
+        values[np.searchsorted(run.tables["clocks.csv"]["t_ns"], start - before_ns)] = mhz
+        return values
+
+    bundle = with_column(bundle, DECODE, 2, "clocks.csv", "graphics_mhz", dip)
+    assert outcome(CODE, bundle) == wanted
+    if wanted == "fail":
+        assert findings(CODE, bundle)[0].found.endswith("; 1950 to 1980 MHz")
+
+
+def test_at_a_fixed_frequency_counts_and_seconds_alone_end_no_warm_up():
+    bundle = with_field(fixed_frequency("closed"), DECODE, 1, "phases.warm_up_stop", "seconds")
+    assert changed(bundle) == {CODE: "fail"}
+
+
+def test_a_cpu_is_not_judged():
     assert outcome(CODE, honest_cpu()) == "not_applicable"

@@ -75,6 +75,39 @@ def test_twelve_degrees_are_the_edge(warmer, wanted):
     assert outcome(CODE, bundle) == wanted
 
 
+def idle_phase(bundle, change):
+    """Run 1's instantaneous power in the idle phase becomes `change(seconds into it, power)`."""
+    phases = bundle.cases[DECODE].runs[0].document.phases
+
+    def edit(table):
+        seconds = (table["t_ns"] - phases.idle_start_ns) * 1e-9
+        inside = (seconds >= 0) & (table["t_ns"] < phases.idle_end_ns)
+        power = table["power_instant_mw"]
+        values = np.where(inside, change(seconds, power), power).astype(np.int64)
+        return Table(table.columns | {"power_instant_mw": values})
+
+    return with_table(bundle, DECODE, 1, "power.csv", edit)
+
+
+@pytest.mark.parametrize(("extra_mw", "wanted"), [(10_000, "pass"), (30_000, "fail")])
+def test_a_baseline_that_still_cools_is_none(extra_mw, wanted):
+    """The pilot's heat in the first half of the idle phase."""
+    bundle = idle_phase(
+        honest_gpu("closed"), lambda t, power: power + np.where(t < 0.7, extra_mw, 0)
+    )
+    assert outcome(CODE, bundle) == wanted
+    for finding in findings(CODE, bundle):
+        assert finding.required == "a level idle phase"
+
+
+@pytest.mark.parametrize(("seconds", "wanted"), [(1.01, "pass"), (0.99, "fail")])
+def test_the_idle_phase_lasts_a_second(seconds, wanted):
+    phases = honest_gpu().cases[DECODE].runs[0].document.phases
+    start = phases.idle_end_ns - int(seconds * 1e9)
+    bundle = with_field(honest_gpu("closed"), DECODE, 1, "phases.idle_start_ns", start)
+    assert outcome(CODE, bundle) == wanted
+
+
 def test_without_power_nothing_is_proven():
     assert outcome(CODE, without_table(honest_gpu(), DECODE, 1, "power.csv")) == "unproven"
     run = honest_gpu().cases[DECODE].runs[0]
