@@ -1,8 +1,8 @@
-"""What an operand buffer holds, as counts: of a given buffer, and of one filled as clause M20 asks.
+"""What an input buffer holds, as counts: of a given buffer, and of one filled as clause M20 asks.
 
 Sixteen bins cut [-1, 1] in eighths. A value on an inner edge belongs to the bin above it, 1.0 to
 the last bin, anything beyond the range to none. `int8` is read as its value over 127, the range
-that its fill quantises.
+that its fill quantises. Scales, which have no sign, fill the upper eight bins.
 """
 
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from kit.fill import Operands, quantize
 from kit.number_format import NumberFormat
+from kit.surfaces import Input, element_type, elements
 from kit.trace import BINS
-from kit.workload import Operand
 
 CHECKSUM_FACTOR = 0x9E3779B1
 """2^32 over the golden ratio, rounded to odd: spreads small patterns over all 32 bits."""
@@ -37,14 +37,12 @@ class BufferStatistics:
     bins: tuple[int, ...]
 
 
-def statistics(
-    values: NDArray[np.generic], number_format: NumberFormat, first: int = 0
-) -> BufferStatistics:
+def statistics(values: NDArray[np.generic], first: int = 0) -> BufferStatistics:
     """Count the elements of one buffer, or of the part of it that begins at element `first`."""
     words = values.view(np.dtype(f"u{min(values.dtype.itemsize, 4)}")).astype(np.uint32)
     place = np.arange(len(words), dtype=np.uint32) + np.uint32(first * len(words) // len(values))
     weights = (np.uint32(2) * place + np.uint32(1)) * np.uint32(CHECKSUM_FACTOR)
-    scaled = _scaled(values, number_format)
+    scaled = _scaled(values)
     bins = np.searchsorted(_EDGES, scaled[np.abs(scaled) <= 1.0], side="right")
     return BufferStatistics(
         zeros=int(np.count_nonzero(scaled == 0.0)),
@@ -53,14 +51,13 @@ def statistics(
     )
 
 
-def buffer_statistics(operands: Operands, operand: Operand, buffer_set: int) -> BufferStatistics:
+def buffer_statistics(operands: Operands, surface: Input, buffer_set: int) -> BufferStatistics:
     """Count one buffer as the seed defines it, a million elements at a time."""
-    elements = operands.workload.elements(operand)
+    count = elements(operands.workload, operands.number_format, surface)
     zeros, checksum, bins = 0, 0, np.zeros(BINS, np.int64)
-    for first in range(0, elements, _CHUNK):
-        counters = np.arange(first, min(first + _CHUNK, elements), dtype=np.uint64)
-        values = operands.elements(operand, buffer_set, counters)
-        found = statistics(values, operands.number_format, first)
+    for first in range(0, count, _CHUNK):
+        counters = np.arange(first, min(first + _CHUNK, count), dtype=np.uint64)
+        found = statistics(operands.elements(surface, buffer_set, counters), first)
         zeros, checksum, bins = zeros + found.zeros, checksum + found.checksum, bins + found.bins
     return BufferStatistics(zeros, checksum % 2**32, tuple(bins.tolist()))
 
@@ -74,33 +71,37 @@ class UniformShares:
 
 
 @cache
-def uniform_shares(number_format: NumberFormat) -> UniformShares:
-    """Exact shares of the uniform fill in `number_format`.
+def uniform_shares(number_format: NumberFormat, surface: Input) -> UniformShares:
+    """Exact shares of the uniform fill of one surface.
 
     Every one of the 2^23 draws is equally likely and the cast keeps their order, so a share is the
     distance between two ranks, found by bisection.
     """
-    ranks = [0, *(_draws_below(edge, number_format) for edge in _EDGES), _DRAWS]
+    kind = element_type(number_format, surface)
+    signed = not surface.endswith("scale")
+    ranks = [0, *(_draws_below(edge, kind, signed) for edge in _EDGES), _DRAWS]
     smallest = np.nextafter(0.0, 1.0)
-    zeros = _draws_below(smallest, number_format) - _draws_below(0.0, number_format)
+    zeros = _draws_below(smallest, kind, signed) - _draws_below(0.0, kind, signed)
     return UniformShares(
         zero=zeros / _DRAWS, bins=tuple(float(share) for share in np.diff(ranks) / _DRAWS)
     )
 
 
-def _draws_below(edge: float, number_format: NumberFormat) -> int:
+def _draws_below(edge: float, kind: str, signed: bool) -> int:
     """How many of the ordered draws become a value below `edge`."""
     low, high = 0, _DRAWS
     while low < high:
         middle = (low + high) // 2
-        draw = np.array([middle], np.float32) / np.float32(_DRAWS / 2) - np.float32(1.0)
-        if _scaled(quantize(draw, number_format), number_format)[0] < edge:
+        draw = np.array([middle], np.float32) / np.float32(_DRAWS)
+        if signed:
+            draw = draw * np.float32(2.0) - np.float32(1.0)
+        if _scaled(quantize(draw, kind))[0] < edge:
             low = middle + 1
         else:
             high = middle
     return low
 
 
-def _scaled(values: NDArray[np.generic], number_format: NumberFormat) -> NDArray[np.float64]:
+def _scaled(values: NDArray[np.generic]) -> NDArray[np.float64]:
     plain = values.astype(np.float64)
-    return plain / 127.0 if number_format.operand == "int8" else plain
+    return plain / 127.0 if values.dtype == np.int8 else plain

@@ -434,7 +434,9 @@ class RunMetrics:
     """The headline figures of one run, derived by `kit.metrics` and stored as claims.
 
     Periods in ns per launch, rate in FLOP/s. `spread` is the standard deviation of the windows'
-    periods over their mean. Telemetry figures are means over exactly the profiling interval;
+    periods over their mean. `executed` is the arithmetic that the program's products ran in,
+    `native` whether it is the number format's own, with no other work beside the products
+    (`kit.execution`). Telemetry figures are means over exactly the profiling interval;
     null where the series is missing or the interval holds too few samples. `kernel_ns` is the
     median device time of one GEMM with its own helper kernels, by the kernel trace; null without.
 
@@ -451,6 +453,8 @@ class RunMetrics:
     median_period_ns: float
     spread: float
     flops_per_s: float
+    executed: str
+    native: bool
     graphics_mhz: float | None
     memory_mhz: float | None
     power_average_mw: float | None

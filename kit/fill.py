@@ -1,9 +1,12 @@
 """What the operands hold: counter-based Threefry values that any row can be recomputed from.
 
 A value is Threefry-2x32 bits (Salmon et al., SC11) at counter i, as JAX draws them with
-partitionable keys: 23 bits become a float32 u in [-1, 1), which is cast to the operand's type.
-`int8` holds round(127·u), the quantised image of [-1, 1]. JAX on a GPU, JAX on a CPU and this
-module agree bit for bit; `tests/test_fill.py` holds the vectors.
+partitionable keys: 23 bits become a float32 v in [0, 1). A and B hold u = 2v - 1, cast to the
+operand's type; `int8` holds round(127·u), the quantised image of [-1, 1]. Scales hold v itself,
+cast to the scale's type. The powers of two of `float8_e8m0fnu` have no zero: they are the power
+nearest to max(v, 2^-23), the higher of two that are as near. A zero fill zeroes A and B and leaves
+every scale at one. JAX on a GPU, JAX on a CPU and this module agree bit for bit;
+`tests/test_fill.py` holds the vectors.
 """
 
 import hashlib
@@ -15,10 +18,15 @@ from numpy.typing import NDArray
 
 from kit.number_format import NumberFormat
 from kit.plan import Fill
-from kit.workload import Operand, Workload
+from kit.surfaces import Input, element_type, shape
+from kit.workload import Workload
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = np.uint32(0x1BD11BDA)
+_STREAMS: dict[Input, int] = {"a": 0, "b": 1, "a_scale": 2**31, "b_scale": 2**31 + 1}
+"""Added to twice the set's number: what a buffer's key is folded with."""
+SMALLEST_POWER = 2.0**-23
+"""Least draw above zero, which stands in for zero where a type has none."""
 
 Key = tuple[int, int]
 Keys = tuple[NDArray[np.uint32], NDArray[np.uint32]]
@@ -57,21 +65,37 @@ def folds(key: Key, data: NDArray[np.uint32]) -> Keys:
     return x0[:, np.newaxis], x1[:, np.newaxis]
 
 
-def uniform(key: Key | Keys, counters: NDArray[np.uint64]) -> NDArray[np.float32]:
-    """float32 values in [-1, 1) at the given flat element numbers."""
+def unit(key: Key | Keys, counters: NDArray[np.uint64]) -> NDArray[np.float32]:
+    """float32 values in [0, 1) at the given flat element numbers."""
     high = (counters >> np.uint64(32)).astype(np.uint32)
     low = counters.astype(np.uint32)
     x0, x1 = threefry(key, high, low)
     mantissa = ((x0 ^ x1) >> np.uint32(9)) | np.uint32(0x3F800000)
-    unit = mantissa.view(np.float32) - np.float32(1.0)
-    return unit * np.float32(2.0) - np.float32(1.0)
+    return mantissa.view(np.float32) - np.float32(1.0)
 
 
-def quantize(values: NDArray[np.float32], number_format: NumberFormat) -> NDArray[np.generic]:
-    """Cast float32 values in [-1, 1) to the operand's type, rounding to nearest even."""
-    is_int8 = number_format.operand == "int8"
+def uniform(key: Key | Keys, counters: NDArray[np.uint64]) -> NDArray[np.float32]:
+    """float32 values in [-1, 1) at the given flat element numbers."""
+    return unit(key, counters) * np.float32(2.0) - np.float32(1.0)
+
+
+def quantize(values: NDArray[np.float32], kind: str) -> NDArray[np.generic]:
+    """Cast float32 draws to the element type `kind`, rounding to nearest even."""
+    if kind == "float8_e8m0fnu":
+        bits = np.maximum(values, np.float32(SMALLEST_POWER)).view(np.uint32)
+        exponents = (bits + np.uint32(0x400000)) >> np.uint32(23)
+        return exponents.astype(np.uint8).view(np.dtype(kind))
+    is_int8 = kind == "int8"
     scaled: NDArray[np.float32] = np.rint(values * np.float32(127.0)) if is_int8 else values
-    return scaled.astype(np.dtype(number_format.operand))
+    return scaled.astype(np.dtype(kind))
+
+
+def drawn(
+    surface: Input, key: Key | Keys, counters: NDArray[np.uint64], kind: str
+) -> NDArray[np.generic]:
+    """Elements of one surface in its type: signed operands, unsigned scales (clause M20)."""
+    draw = unit if surface.endswith("scale") else uniform
+    return quantize(draw(key, counters), kind)
 
 
 def fill_seed(seed: int, challenge: str | None, case: str) -> str:
@@ -94,9 +118,9 @@ def key_of(seed: str) -> Key:
     return int(seed[:8], 16), int(seed[8:], 16)
 
 
-def buffer_key(seed: str, operand: Operand, buffer_set: int) -> Key:
-    """Key of one operand buffer; it does not depend on how many sets there are."""
-    return fold_in(key_of(seed), 2 * buffer_set + "ab".index(operand))
+def buffer_key(seed: str, surface: Input, buffer_set: int) -> Key:
+    """Key of one input buffer; it does not depend on how many sets there are."""
+    return fold_in(key_of(seed), 2 * buffer_set + _STREAMS[surface])
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +135,7 @@ class Operands:
     def rows_of_a(
         self, sets: NDArray[np.int64], batch: NDArray[np.int64], rows: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """A[row, :] of the formula, whatever its layout in memory.
+        """A[row, :] of the formula, whatever its layout in memory, times its scales.
 
         Args:
             sets: rotation set of each of S buffers.
@@ -121,39 +145,53 @@ class Operands:
         Returns:
             Values of shape (S, R, K).
         """
-        return self._vectors("a", sets, batch, rows)
+        return self._scaled(("a", "a_scale"), sets, batch, rows)
 
     def columns_of_b(
         self, sets: NDArray[np.int64], batch: NDArray[np.int64], columns: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         """B[:, column] of the formula, as `rows_of_a`: shape (S, C, K)."""
-        return self._vectors("b", sets, batch, columns)
+        return self._scaled(("b", "b_scale"), sets, batch, columns)
+
+    def _scaled(self, names: tuple[Input, Input], *place: NDArray[np.int64]) -> NDArray[np.float64]:
+        values = self._vectors(names[0], *place)
+        if not self.number_format.block:
+            return values
+        scales = self._vectors(names[1], *place)
+        return values * np.repeat(scales, self.number_format.block, axis=-1)
 
     def _vectors(
         self,
-        operand: Operand,
+        surface: Input,
         sets: NDArray[np.int64],
         batch: NDArray[np.int64],
         indices: NDArray[np.int64],
     ) -> NDArray[np.float64]:
-        shape = (*indices.shape, self.workload.k)
+        rows, columns = shape(self.workload, self.number_format, surface)
+        is_a = surface.startswith("a")
+        k_is_contiguous = is_a == (self.workload.layout[0 if is_a else 1] == "n")
+        k = columns if k_is_contiguous else rows
         if self.fill == "zero":
-            return np.zeros(shape)
-        rows, columns = self.workload.shape(operand)
-        k_is_contiguous = (operand == "a") == (self.workload.layout["ab".index(operand)] == "n")
+            return np.full((*indices.shape, k), _constant(surface))
         along_k, across = (1, columns) if k_is_contiguous else (columns, 1)
         first = batch[:, np.newaxis] * (rows * columns) + indices * across
-        counters = first[:, :, np.newaxis] + np.arange(self.workload.k) * along_k
-        numbers = 2 * sets + "ab".index(operand)
+        counters = first[:, :, np.newaxis] + np.arange(k) * along_k
+        numbers = 2 * sets + _STREAMS[surface]
         keys = folds(key_of(self.seed), numbers.astype(np.uint32))
-        values = uniform(keys, counters.reshape(len(sets), -1).astype(np.uint64))
-        return quantize(values, self.number_format).astype(np.float64).reshape(shape)
+        flat = counters.reshape(len(sets), -1).astype(np.uint64)
+        values = drawn(surface, keys, flat, element_type(self.number_format, surface))
+        return values.astype(np.float64).reshape(counters.shape)
 
     def elements(
-        self, operand: Operand, buffer_set: int, counters: NDArray[np.uint64]
+        self, surface: Input, buffer_set: int, counters: NDArray[np.uint64]
     ) -> NDArray[np.generic]:
-        """Elements of one buffer at flat positions in memory, in the operand's type."""
+        """Elements of one buffer at flat positions in memory, in the surface's type."""
+        kind = element_type(self.number_format, surface)
         if self.fill == "zero":
-            return np.zeros(len(counters), np.dtype(self.number_format.operand))
-        key = buffer_key(self.seed, operand, buffer_set)
-        return quantize(uniform(key, counters), self.number_format)
+            return np.full(len(counters), _constant(surface), np.dtype(kind))
+        return drawn(surface, buffer_key(self.seed, surface, buffer_set), counters, kind)
+
+
+def _constant(surface: Input) -> float:
+    """What every element holds in a zero fill."""
+    return 1.0 if surface.endswith("scale") else 0.0

@@ -3,16 +3,28 @@
 Works on text alone, so that the runner's gate and the checker read the same evidence.
 """
 
+import math
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+
+from kit.hlo_module import Instruction, computations
 
 _FREE = frozenset(
     ("parameter", "tuple", "get-tuple-element", "bitcast", "constant", "after-all", "partition-id")
 )
 _GEMM_TARGET = re.compile(
-    r'custom_call_target="(__cublas\$lt\$matmul[^"]*|__cublas\$gemm|__onednn\$matmul)"'
+    r'custom_call_target="(__cublas\$lt\$matmul[^"]*|__cublas\$gemm|__onednn\$matmul'
+    r'|__cudnn\$blockScaledDot|__op\$block_scaled_dot)"'
 )
+SCALED = frozenset(("scaled-dot", "__cudnn$blockScaledDot", "__op$block_scaled_dot", "__cudnn$"))
+"""Kinds of product that read scales; the last is a cuDNN fusion of operands and their scales."""
+_DOTS = ("dot", "scaled-dot")
+_CUDNN = re.compile(r'"kind":"__cudnn\$')
+_ARRAY = re.compile(r"\(?([a-z][a-z0-9]{0,15})\[(\d{1,10}(?:,\d{1,10}){0,7})\]")
+_CONTRACTING = re.compile(r'lhs_contracting_dim(?:ensions":\[|s=\{)"?(\d)"?[\]}]')
 _CALLS = re.compile(r"calls=%?([\w.\-]+)")
 _METADATA = re.compile(r', metadata=\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\}')
 _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
@@ -26,27 +38,20 @@ _ALGORITHM = re.compile(r'\balgorithm(?:=|":")((?:alg|dot)_[a-z0-9_]{1,80})', re
 
 
 @dataclass(frozen=True, slots=True)
-class Instruction:
-    """One line of a computation: result name and type, opcode, and the rest of the line."""
-
-    name: str
-    shape: str
-    opcode: str
-    rest: str
-
-
-@dataclass(frozen=True, slots=True)
 class Census:
     """What one call of the executable does.
 
-    `gemms` counts products by what runs them (`__cublas$lt$matmul`, `fusion`, `dot`);
-    `operand_types` are the element types they read; `extra` counts every other piece of device
-    work by opcode, inside GEMM fusions too. `loop_control` counts the work on a loop's scalar
-    counter, which a device loop cannot do without. A loop's body counts once for each trip.
+    `gemms` counts products by what runs them (`__cublas$lt$matmul`, `fusion`, `dot`); `products`
+    are what runs them with the element types of A and B they read. `flops` counts their operations,
+    2·M·N·K·batch each; None where the text does not tell the sizes. `extra` counts every other
+    piece of device work by opcode, inside GEMM fusions too. `loop_control` counts the work on a
+    loop's scalar counter, which a device loop cannot do without. A loop's body counts once for
+    each trip.
     """
 
     gemms: dict[str, int]
-    operand_types: frozenset[str]
+    products: frozenset[tuple[str, str, str]]
+    flops: int | None
     extra: dict[str, int]
     loop_control: int = 0
 
@@ -54,6 +59,11 @@ class Census:
     def gemm_count(self) -> int:
         """Products in one call."""
         return sum(self.gemms.values())
+
+    @property
+    def operand_types(self) -> frozenset[str]:
+        """Every element type that a product reads."""
+        return frozenset(kind for _, *types in self.products for kind in types if kind)
 
 
 def operand_precisions(text: str) -> frozenset[str]:
@@ -84,57 +94,7 @@ def normalise(text: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(kept).strip()) + "\n"
 
 
-def computations(text: str) -> tuple[dict[str, list[Instruction]], str]:
-    """All computations by name, and the entry's name.
-
-    Raises:
-        ValueError: the text has no entry computation.
-    """
-    found: dict[str, list[Instruction]] = {}
-    entry = ""
-    current: list[Instruction] | None = None
-    for line in text.splitlines():
-        if current is None:
-            if line.endswith("{") and "->" in line and not line.startswith("HloModule"):
-                words = line.split(None, 2)
-                is_entry = words[0] == "ENTRY"
-                name = words[1 if is_entry else 0].lstrip("%")
-                entry = name if is_entry else entry
-                current = found.setdefault(name, [])
-        elif line.startswith("}"):
-            current = None
-        else:
-            instruction = _instruction(line)
-            if instruction is not None:
-                current.append(instruction)
-    if not entry:
-        raise ValueError("no ENTRY computation")
-    return found, entry
-
-
-def _instruction(line: str) -> Instruction | None:
-    left, separator, right = line.strip().removeprefix("ROOT ").partition(" = ")
-    if not separator:
-        return None
-    shape, rest = _split_shape(right)
-    opcode, separator, arguments = rest.partition("(")
-    if not separator:
-        return None
-    return Instruction(left.lstrip("%"), shape, opcode.strip(), arguments)
-
-
-def _split_shape(text: str) -> tuple[str, str]:
-    if not text.startswith("("):
-        shape, _, rest = text.partition(" ")
-        return shape, rest
-    depth = 0
-    for place, character in enumerate(text):
-        depth += (character == "(") - (character == ")")
-        if depth == 0:
-            return text[: place + 1], text[place + 1 :].strip()
-    return text, ""
-
-
+@lru_cache(maxsize=4)
 def census(text: str) -> Census:
     """Count the GEMMs and all other work of one call.
 
@@ -144,23 +104,26 @@ def census(text: str) -> Census:
     found, entry = computations(text)
     gemms: Counter[str] = Counter()
     extra: Counter[str] = Counter()
-    types: set[str] = set()
+    products: set[tuple[str, str, str]] = set()
+    flops: int | None = 0
     loop_control = 0
     bodies = _Bodies(found)
     for name, times in ((entry, 1), *_loops(found, entry)):
-        shapes = {instruction.name: instruction.shape for instruction in found[name]}
+        shapes = _shapes(found[name])
         for instruction in found[name]:
             if instruction.opcode in _FREE or instruction.opcode == "while":
                 continue
-            kind, inner = _classify(instruction, bodies)
-            if kind:
-                gemms[kind] += times
-                types.update(_operand_types(instruction, shapes))
+            product, inner = _classify(instruction, shapes, bodies)
+            if product:
+                gemms[product.kind] += times
+                products.add((product.kind, *product.types))
+                if flops is not None:
+                    flops = None if product.flops is None else flops + times * product.flops
             if inner and _SCALAR.fullmatch(instruction.shape):
                 loop_control += times
                 continue
             extra.update({opcode: count * times for opcode, count in inner.items()})
-    return Census(dict(gemms), frozenset(types), dict(extra), loop_control)
+    return Census(dict(gemms), frozenset(products), flops, dict(extra), loop_control)
 
 
 def _loops(found: dict[str, list[Instruction]], entry: str) -> list[tuple[str, int]]:
@@ -181,8 +144,15 @@ def _loops(found: dict[str, list[Instruction]], entry: str) -> list[tuple[str, i
     return [(body.group(1), int(trips.group(1)))]
 
 
+@dataclass(frozen=True, slots=True)
+class _Product:
+    kind: str
+    types: tuple[str, str]
+    flops: int | None
+
+
 class _Bodies:
-    """Opcodes of called computations, each counted once however often it is called.
+    """Called computations, each read once however often it is called.
 
     Triton's GEMM fusions hold one fusion for each operand, with what is done to it on the way in.
     Fusions inside those are counted as such: XLA makes none.
@@ -192,8 +162,10 @@ class _Bodies:
         self._found = found
         self._counted: dict[str, Counter[str]] = {}
         self._operands: dict[str, Counter[str]] = {}
+        self._dots: dict[str, _Product | None] = {}
 
     def work(self, name: str) -> Counter[str]:
+        """Opcodes that are no free ones."""
         if name not in self._counted:
             work: Counter[str] = Counter()
             for instruction in self._found.get(name, []):
@@ -207,29 +179,66 @@ class _Bodies:
             self._operands[name] = _work_of(self._found.get(name, []))
         return self._operands[name]
 
+    def dot(self, name: str) -> _Product | None:
+        """The dot of a computation that holds one, itself and not in a fusion inside it."""
+        if name not in self._dots:
+            body = self._found[name]
+            dots = [instruction for instruction in body if instruction.opcode in _DOTS]
+            kinds = [dot.opcode if dot.opcode in SCALED else "fusion" for dot in dots]
+            self._dots[name] = _product(kinds[0], dots[0], _shapes(body)) if dots else None
+        return self._dots[name]
+
 
 def _work_of(instructions: list[Instruction]) -> Counter[str]:
     return Counter(i.opcode for i in instructions if i.opcode not in _FREE)
 
 
-def _operand_types(instruction: Instruction, shapes: dict[str, str]) -> set[str]:
-    operands = _OPERAND.findall(instruction.rest.partition(")")[0])[:2]
-    return {shapes[name].partition("[")[0] for name in operands if name in shapes}
+def _shapes(body: list[Instruction]) -> dict[str, str]:
+    return {instruction.name: instruction.shape for instruction in body}
 
 
-def _classify(instruction: Instruction, bodies: _Bodies) -> tuple[str, Counter[str]]:
-    """Kind of GEMM ("" if none) and the other work of one instruction."""
-    if instruction.opcode == "dot":
-        return "dot", Counter()
+def _array(shape: str) -> tuple[str, tuple[int, ...]]:
+    """Element type and sizes of an array, or of the first one in a tuple; ("", ()) for neither."""
+    match = _ARRAY.match(shape)
+    return (match[1], tuple(map(int, match[2].split(",")))) if match else ("", ())
+
+
+def _product(kind: str, instruction: Instruction, shapes: Mapping[str, str]) -> _Product:
+    names = _OPERAND.findall(instruction.rest.partition(")")[0])
+    (a, sizes), (b, _) = (_array(shapes.get(name, "")) for name in (*names, "", "")[:2])
+    output = _array(instruction.shape)[1]
+    contracting = _CONTRACTING.search(instruction.rest)
+    place = int(contracting[1]) if contracting else len(sizes) - 1
+    # Scaled products contract along K, the last size; all others say along which.
+    known = sizes and output and place < len(sizes) and (contracting or kind in SCALED)
+    return _Product(kind, (a, b), 2 * math.prod(output) * sizes[place] if known else None)
+
+
+def _classify(
+    instruction: Instruction, shapes: Mapping[str, str], bodies: _Bodies
+) -> tuple[_Product | None, Counter[str]]:
+    """The GEMM that an instruction is, if it is one, and its other work."""
+    if instruction.opcode in _DOTS:
+        return _product(instruction.opcode, instruction, shapes), Counter()
     if instruction.opcode == "custom-call":
         target = _GEMM_TARGET.search(instruction.rest)
         if target:
-            return target.group(1), Counter()
-        return "", Counter({"custom-call": 1})
+            return _product(target.group(1), instruction, shapes), Counter()
+        return None, Counter({"custom-call": 1})
     if instruction.opcode == "fusion":
-        called = _CALLS.search(instruction.rest)
-        opcodes = bodies.work(called.group(1)) if called else Counter()
-        if opcodes["dot"] == 1:
-            return "fusion", opcodes - Counter(("dot",))
-        return "", opcodes or Counter({"fusion": 1})
-    return "", Counter({instruction.opcode: 1})
+        return _fused(instruction, shapes, bodies)
+    return None, Counter({instruction.opcode: 1})
+
+
+def _fused(
+    instruction: Instruction, shapes: Mapping[str, str], bodies: _Bodies
+) -> tuple[_Product | None, Counter[str]]:
+    called = _CALLS.search(instruction.rest)
+    opcodes = bodies.work(called.group(1)) if called else Counter()
+    if called is None or opcodes["dot"] + opcodes["scaled-dot"] != 1:
+        return None, opcodes or Counter({"fusion": 1})
+    if opcodes["multiply"] and _CUDNN.search(instruction.rest):
+        # The body says what the scales mean; cuDNN runs one kernel for all of it.
+        return _product("__cudnn$", instruction, shapes), Counter()
+    product = bodies.dot(called.group(1))
+    return (product, opcodes - Counter(_DOTS)) if product else (None, opcodes)

@@ -4,12 +4,13 @@ import math
 
 import numpy as np
 
-from kit.evidence import CaseMetrics, DeviceFacts, KernelTrace, RunMetrics, TimingRecord
+from kit.evidence import CaseMetrics, DeviceFacts, KernelTrace, Run, RunMetrics
+from kit.execution import execution
 from kit.gpu_table import GpuRow, row_for
 from kit.kernels import kernel_figures
 from kit.number_format import number_format
 from kit.plan import Case
-from kit.sol import SpeedOfLight, speed_of_light
+from kit.sol import RATES, SpeedOfLight, speed_of_light
 from kit.timeline import profiling_interval
 from kit.trace import CLOCKS, ENERGY, POWER, PROFILING, WINDOWS, Table
 
@@ -19,15 +20,16 @@ MINIMUM_SAMPLES = 2
 def derive_run(  # noqa: PLR0913, PLR0917 - all that a run's figures come from
     case: Case,
     device: DeviceFacts,
-    number: int,
-    timing: TimingRecord,
+    document: Run,
     tables: dict[str, Table],
+    hlo: str | None,
     trace: KernelTrace | None = None,
 ) -> RunMetrics:
-    """Figures of one run from its windows, its telemetry and its kernel trace.
+    """Figures of one run from its windows, its telemetry, its program and its kernel trace.
 
     The mean period is the profiling windows' total device time over their launches. Telemetry is
-    averaged over exactly the profiling windows.
+    averaged over exactly the profiling windows. Speed of light is that of the arithmetic which the
+    program (None: not there) executed, whatever was asked for.
 
     Raises:
         ValueError: there is no profiling window.
@@ -39,7 +41,7 @@ def derive_run(  # noqa: PLR0913, PLR0917 - all that a run's figures come from
     launches = int(profiling["launches"].sum())
     mean_period_ns = int(profiling["duration_ns"].sum()) / launches
     periods = profiling["duration_ns"] / profiling["launches"]
-    start_ns, end_ns = profiling_interval(timing, windows)
+    start_ns, end_ns = profiling_interval(document.timing, windows)
 
     def mean(table: str, column: str) -> float | None:
         return time_mean(tables.get(table), column, start_ns, end_ns)
@@ -48,20 +50,24 @@ def derive_run(  # noqa: PLR0913, PLR0917 - all that a run's figures come from
     memory_mhz = mean(CLOCKS.file, "memory_mhz")
     row = row_for(device)
     flops_per_s = case.workload.flops / (mean_period_ns * 1e-9)
-    sol = _speed_of_light(case, row, graphics_mhz, memory_mhz)
-    fastest = _speed_of_light(case, row, device.maximum_graphics_mhz, device.maximum_memory_mhz)
-    sheet = row and row.datasheet_flops_per_s(number_format(case.number_format).sol_rates)
+    ran = execution(hlo, number_format(case.number_format), device.compute_capability)
+    sol = _speed_of_light(case, row, ran.executed, graphics_mhz, memory_mhz)
+    highest = (device.maximum_graphics_mhz, device.maximum_memory_mhz)
+    fastest = _speed_of_light(case, row, ran.executed, *highest)
+    sheet = row and row.datasheet_flops_per_s(RATES.get(ran.executed, ()))
     energy_mw = energy_power_mw(tables.get(ENERGY.file), start_ns, end_ns)
     kernels = kernel_figures(trace, tables)
     kernel_ns = kernels.kernel_ns if kernels and kernels.kernel_ns > 0 else None
     return RunMetrics(
         device=device.id,
-        number=number,
+        number=document.number,
         launches=launches,
         mean_period_ns=mean_period_ns,
         median_period_ns=float(np.median(periods)),
         spread=float(np.std(periods) / np.mean(periods)),
         flops_per_s=flops_per_s,
+        executed=ran.executed,
+        native=ran.native,
         graphics_mhz=graphics_mhz,
         memory_mhz=memory_mhz,
         power_average_mw=mean(POWER.file, "power_average_mw"),
@@ -82,12 +88,16 @@ def derive_run(  # noqa: PLR0913, PLR0917 - all that a run's figures come from
 
 
 def _speed_of_light(
-    case: Case, row: GpuRow | None, graphics_mhz: float | None, memory_mhz: float | None
+    case: Case,
+    row: GpuRow | None,
+    executed: str,
+    graphics_mhz: float | None,
+    memory_mhz: float | None,
 ) -> SpeedOfLight | None:
     if row is None or graphics_mhz is None or memory_mhz is None:
         return None
     row_format = number_format(case.number_format)
-    return speed_of_light(case.workload, row_format, row, graphics_mhz, memory_mhz)
+    return speed_of_light(case.workload, row_format, row, graphics_mhz, memory_mhz, executed)
 
 
 def derive_case(case_id: str, runs: tuple[RunMetrics, ...]) -> CaseMetrics:

@@ -263,8 +263,9 @@ def _validate_case(case: Case) -> None:
         size = getattr(case.workload, name)
         _require(1 <= size <= 2**31 - 1, f"{place}: {name}", size, "1 to 2^31 - 1")
         if name != "batch":
-            _require(size % row.dimension_multiple == 0, f"{place}: {name}", size,
-                     f"a multiple of {row.dimension_multiple} for {row.name}")  # fmt: skip
+            multiple = row.k_multiple if name == "k" else row.dimension_multiple
+            _require(size % multiple == 0, f"{place}: {name}", size,
+                     f"a multiple of {multiple} for {row.name}")  # fmt: skip
 
 
 def _require(holds: bool, place: str, found: object, wanted: str) -> None:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from kit.number_format import NumberFormat
 from kit.plan import DispatchMode
+from kit.surfaces import byte_size, inputs
 from kit.workload import Workload
 
 CACHE_MULTIPLE = 2
@@ -20,14 +21,13 @@ LOOP_BODY_NS = 400_000
 
 
 def input_bytes(workload: Workload, number_format: NumberFormat) -> int:
-    """Bytes of one set of input operands (A and B), in the format's true bits."""
-    elements = workload.elements("a") + workload.elements("b")
-    return -(-elements * number_format.bits // 8)
+    """Bytes of one set of inputs (A, B and their scales), in the format's true bits."""
+    return sum(byte_size(workload, number_format, name) for name in inputs(number_format))
 
 
 def output_bytes(workload: Workload, number_format: NumberFormat) -> int:
     """Bytes of one output D."""
-    return workload.elements("d") * number_format.output_bits // 8
+    return byte_size(workload, number_format, "d")
 
 
 def sets_required(input_bytes_per_set: int, cache_bytes: int) -> int:

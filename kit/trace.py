@@ -130,9 +130,9 @@ HOST = TableContract(
 BINS = 16
 BUFFERS = TableContract(
     "buffers.csv",
-    "every buffer of the rotation: where it lies and, for the operands, what it holds",
+    "every buffer of the rotation: where it lies and, for the inputs, what it holds",
     (
-        Column("operand", "0 A, 1 B, 2 D; A first, then B, then D", 2),
+        Column("operand", "0 A, 1 B, 2 D, 3 scales of A, 4 scales of B; counted up", 4),
         Column("set", "rotation set, counted up within an operand", 10**6),
         Column("address_before", "start before the first launch, above the lowest buffer", 2**48),
         Column("address_after", "start after the last launch, above the same lowest buffer", 2**48),

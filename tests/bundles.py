@@ -35,7 +35,7 @@ from edits import (
 )
 from hlo_texts import looped_gemms
 from honest import rederived
-from honest_cpu import BATCHED, PLAIN
+from honest_cpu import BATCHED, MXFP8, NVFP4, PLAIN
 from honest_gpu import DECODE, GUIDELINE
 from honest_kernels import kernels
 from kit.checker.catalogue import all_rules
@@ -43,12 +43,12 @@ from kit.checker.judge import run_rule
 from kit.ruleset import ruleset
 
 __all__ = [
-    "BATCHED", "DECODE", "GUIDELINE", "PLAIN", "changed", "codes", "device_loop", "field",
-    "findings", "fixed_frequency", "honest_cpu", "honest_gpu", "in_every_run", "outcome",
-    "rederived", "reseal", "result", "rules", "uncounted_gpu", "with_claims", "with_column",
-    "with_counter", "with_counters", "with_environment", "with_field", "with_fields", "with_hlo",
-    "with_kernels", "with_lead", "with_plan", "with_rows", "with_run", "with_system", "with_table",
-    "without_column", "without_table", "without_trace", "write",
+    "BATCHED", "DECODE", "GUIDELINE", "MXFP8", "NVFP4", "PLAIN", "changed", "codes",
+    "device_loop", "field", "findings", "fixed_frequency", "honest_cpu", "honest_gpu",
+    "in_every_run", "outcome", "rederived", "reseal", "result", "rules", "scaled", "uncounted_gpu",
+    "with_claims", "with_column", "with_counter", "with_counters", "with_environment", "with_field",
+    "with_fields", "with_hlo", "with_kernels", "with_lead", "with_plan", "with_rows", "with_run",
+    "with_system", "with_table", "without_column", "without_table", "without_trace", "write",
 ]  # fmt: skip
 
 
@@ -68,6 +68,12 @@ def uncounted_gpu(division="open"):
 def honest_cpu():
     """Two small cases on a CPU host, two replicates each, host_clock and host telemetry."""
     return cpu.build()
+
+
+@cache
+def scaled(fill="uniform"):
+    """A case in mxfp8 and one in nvfp4 on a CPU host, which emulates them."""
+    return cpu.build(cpu.SCALED, fill)
 
 
 @cache
@@ -124,6 +130,8 @@ _HONEST = {
     "honest-gpu-open-fixed_power-uncounted": uncounted_gpu,
     "honest-gpu-closed-fixed_power-uncounted": lambda: uncounted_gpu("closed"),
     "honest-cpu": honest_cpu,
+    "honest-cpu-scaled-uniform": scaled,
+    "honest-cpu-scaled-zero": lambda: scaled("zero"),
 }
 
 

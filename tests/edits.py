@@ -237,13 +237,13 @@ def in_every_run(bundle, edit, *arguments):
 
 
 def with_hlo(bundle, case, change):
-    """The case's HLO text changed, its file and the runs' reference to it renamed to match."""
+    """The case's HLO text changed, with its file, the runs' references to it and the claims."""
     ((old, text),) = bundle.cases[case].hlo.items()
     name, new = hlo_file(change(text))
     found = bundle.cases[case]
     runs = tuple(replace(run, document=_of_program(run.document, old, name)) for run in found.runs)
     cases = bundle.cases | {case: replace(found, hlo={name: new}, runs=runs)}
-    return replace(bundle, cases=cases)
+    return rederived(replace(bundle, cases=cases))
 
 
 def _of_program(document, old, name):

@@ -1,18 +1,14 @@
 """Optimised HLO as XLA prints it, for any case: cuBLASLt calls on a GPU, plain dots on a CPU."""
 
+from kit.execution import XLA_TYPES
 from kit.number_format import number_format
-
-_TYPES = {
-    "float64": "f64", "float32": "f32", "bfloat16": "bf16", "float16": "f16",
-    "float8_e4m3fn": "f8e4m3fn", "int8": "s8", "int32": "s32",
-}  # fmt: skip
 
 
 def library_gemms(case, gemms, *, precision="DEFAULT", algorithm="ALG_UNSET"):
     """`gemms` cuBLASLt products written in place over donated outputs."""
     d, a, _ = _shapes(case)
     config = (
-        f'{{"gemm_backend_config":{{"alpha_real":1,"beta":0,"precision_config":{{'
+        f'{{"gemm_backend_config":{{"alpha_real":1,"beta":0,{_dimensions(case)},"precision_config":{{'
         f'"operand_precision":["{precision}","{precision}"],"algorithm":"{algorithm}"}},'
         f'"epilogue":"DEFAULT","selected_algorithm":"0"}}}}'
     )
@@ -34,7 +30,8 @@ def looped_gemms(case, sets, trips):
     carried = ", ".join(["s32[]", *[d] * sets, *[a] * sets, *[b] * sets])
     calls = "\n".join(
         f"  %cublas.{i} = ({d}, s8[33554432]{{0}}) custom-call(%a.{i}, %b.{i}), "
-        f'custom_call_target="__cublas$lt$matmul"\n'
+        f'custom_call_target="__cublas$lt$matmul", '
+        f'backend_config={{"gemm_backend_config":{{{_dimensions(case)}}}}}\n'
         f"  %out.{i} = {d} get-tuple-element(%cublas.{i}), index=0"
         for i in range(sets)
     )
@@ -71,6 +68,20 @@ def looped_gemms(case, sets, trips):
     return _module(case, sets, loop).replace("ENTRY", body + "ENTRY")
 
 
+def _dimensions(case):
+    batched = case.workload.batch > 1
+    batch = '["0"]' if batched else "[]"
+    k_of_a, k_of_b = (
+        batched + (case.workload.layout[0] == "n"),
+        batched + (case.workload.layout[1] == "t"),
+    )
+    return (
+        f'"dot_dimension_numbers":{{"lhs_batch_dimensions":{batch},'
+        f'"lhs_contracting_dimensions":["{k_of_a}"],"rhs_batch_dimensions":{batch},'
+        f'"rhs_contracting_dimensions":["{k_of_b}"]}}'
+    )
+
+
 def plain_dots(case, gemms):
     """`gemms` dots written in place over donated outputs."""
     d, _, _ = _shapes(case)
@@ -93,18 +104,32 @@ def plain_dots(case, gemms):
     )
 
 
+def dequantised_dot(case):
+    """One dot of operands converted from a scaled format, as a host without such units does it."""
+    d, a, b = _shapes(case)
+    lines = [
+        f"  %wide_{name} = f32{shape[shape.index('[') :]} convert(%{name}.0)"
+        for name, shape in (("a", a), ("b", b))
+    ]
+    lines.append(
+        f"  ROOT %out.0 = {d} dot(%wide_a, %wide_b), "
+        "lhs_contracting_dims={1}, rhs_contracting_dims={1}"
+    )
+    return _module(case, 1, lines)
+
+
 def _shapes(case):
     row, work = number_format(case.number_format), case.workload
 
     def shape(kind, matrix):
         sizes = ([work.batch] if work.batch > 1 else []) + list(matrix)
         order = ",".join(str(i) for i in reversed(range(len(sizes))))
-        return f"{_TYPES[kind]}[{','.join(map(str, sizes))}]{{{order}}}"
+        return f"{XLA_TYPES[kind]}[{','.join(map(str, sizes))}]{{{order}}}"
 
     return (
         shape(row.output, work.output_shape),
-        shape(row.operand, work.shape("a")),
-        shape(row.operand, work.shape("b")),
+        shape(row.a, work.shape("a")),
+        shape(row.b, work.shape("b")),
     )
 
 

@@ -25,6 +25,8 @@ from kit.number_format import number_format
 from kit.numerics import output_bits, sample_grid
 from kit.rotation import input_bytes, output_bytes, sets_required
 from kit.runner.description import describe
+from kit.surfaces import byte_size, surfaces
+from kit.surfaces import elements as surface_elements
 from kit.trace import BINS, BUFFERS, OUTPUTS, PROFILING, WARM_UP, WINDOWS, Table
 
 EXACT_ELEMENTS = 2**16
@@ -47,14 +49,10 @@ def operands_of(plan, case):
 def buffers_table(operands, sets, *, exact_up_to=EXACT_ELEMENTS):
     """Statistics of all buffers: exact up to a size, above it drawn as the fill would give them."""
     workload, row = operands.workload, operands.number_format
-    sizes = {
-        "a": workload.elements("a") * row.bits // 8,
-        "b": workload.elements("b") * row.bits // 8,
-        "d": output_bytes(workload, row),
-    }
+    sizes = {name: byte_size(workload, row, name) for name in surfaces(row)}
     draw = np.random.default_rng(int(operands.seed, 16))
     rows, address = [], 0
-    for number, operand in enumerate("abd"):
+    for number, operand in enumerate(surfaces(row)):
         for buffer_set in range(sets):
             contents = [0] * (2 + BINS)
             if operand != "d":
@@ -65,14 +63,15 @@ def buffers_table(operands, sets, *, exact_up_to=EXACT_ELEMENTS):
 
 
 def _contents(operands, operand, buffer_set, exact_up_to, draw):
-    elements = operands.workload.elements(operand)
+    row = operands.number_format
+    elements = surface_elements(operands.workload, row, operand)
     if elements <= exact_up_to:
         values = operands.elements(operand, buffer_set, np.arange(elements, dtype=np.uint64))
-        found = statistics(values, operands.number_format)
+        found = statistics(values)
         return [found.zeros, found.checksum, *found.bins]
     if operands.fill == "zero":
         return [elements, 0, *(elements if i == BINS // 2 else 0 for i in range(BINS))]
-    shares = uniform_shares(operands.number_format)
+    shares = uniform_shares(row, operand)
     zeros = draw.binomial(elements, shares.zero)
     return [zeros, draw.integers(2**32), *draw.multinomial(elements, shares.bins)]
 

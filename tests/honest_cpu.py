@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hlo_texts import plain_dots
+from hlo_texts import dequantised_dot, plain_dots
 from honest import (
     absent,
     assemble,
@@ -51,12 +51,32 @@ from kit.trace import BUFFERS, CLOCKS, ENERGY, HOST, OUTPUTS, POWER, WINDOWS, Ta
 from machines import CORTEX, HOST_ENVIRONMENT, NO_GPU
 
 PLAIN, BATCHED = "small-fp32-nn", "pair-fp64-nt"
+MXFP8, NVFP4 = "scaled-mxfp8-nt", "scaled-nvfp4-nt"
 REPLICATES = 2
-_PERIOD_NS = {PLAIN: 41_000, BATCHED: 55_000}
+_PERIOD_NS = {PLAIN: 41_000, BATCHED: 55_000, MXFP8: 48_000, NVFP4: 49_000}
 _WARM_UP, _PROFILING, _WINDOW = 3_700, 7_400, 370
 
 
-def plan():
+ENTRIES = (
+    {
+        "workload": {"name": "small", "m": 96, "n": 64, "k": 128, "batch": 1, "layout": "nn"},
+        "number_format": "fp32",
+    },
+    {
+        "workload": {"name": "pair", "m": 64, "n": 48, "k": 32, "batch": 2, "layout": "nt"},
+        "number_format": "fp64",
+    },
+)
+SCALED = tuple(
+    {
+        "workload": {"name": "scaled", "m": 64, "n": 48, "k": 128, "batch": 1, "layout": "nt"},
+        "number_format": name,
+    }
+    for name in ("mxfp8", "nvfp4")
+)
+
+
+def plan(entries, fill):
     found = RunPlan(
         edition="2026.1",
         seed=7,
@@ -65,49 +85,37 @@ def plan():
         timeout_s=120.0,
         submission=Submission("example", "open", "rdi", "embedded_host", None),
         system=Declaration(None, None, None, None, None),
-        test_type=KindOfTest("fixed_power", "uniform", None, lock=False),
+        test_type=KindOfTest("fixed_power", fill, None, lock=False),
         backend=Backend("jax_gemm", "cpu", "auto", "library", 0),
         timing=Timing("host_clock", 20),
         telemetry=Telemetry("host", 50, 50, 50),
         counters=Counters("none"),
         phases=Phases(0.5, 3_000, 0.1, 2.0, 7_000, 0.2, 1.0, 5.0),
         evidence=EvidencePlan(kernel_trace=True),
-        cases=build_cases(
-            [
-                {
-                    "workload": {
-                        "name": "small", "m": 96, "n": 64, "k": 128, "batch": 1, "layout": "nn",
-                    },
-                    "number_format": "fp32",
-                },
-                {
-                    "workload": {
-                        "name": "pair", "m": 64, "n": 48, "k": 32, "batch": 2, "layout": "nt",
-                    },
-                    "number_format": "fp64",
-                },
-            ]
-        ),
+        cases=build_cases(list(entries)),
         overrides=(),
-    )  # fmt: skip
+    )
     found.validate()
     return found
 
 
-def build():
+def build(entries=ENTRIES, fill="uniform"):
     """The bundle."""
-    found = plan()
+    found = plan(entries, fill)
     runs, hlo, started_ns = {}, {}, 500_000_000
     for case in found.cases:
         rotation = rotation_of(case, CORTEX.cache_bytes)
         gemms = rotation.sets if case.id == BATCHED else 1
-        hlo[case.id] = hlo_file(plain_dots(case, gemms))
+        emulated = number_format(case.number_format).block
+        text = dequantised_dot(case) if emulated else plain_dots(case, gemms)
+        hlo[case.id] = hlo_file(text)
         runs[case.id] = []
         for number in range(1, REPLICATES + 1):
             run = _run(found, case, number, started_ns, (hlo[case.id][0], gemms))
             runs[case.id].append(run)
             started_ns = run.document.ended_ns + 300_000_000
-    return assemble("honest-cpu", found, HOST_ENVIRONMENT, runs, hlo)
+    name = "honest-cpu" if entries is ENTRIES else f"honest-cpu-scaled-{fill}"
+    return assemble(name, found, HOST_ENVIRONMENT, runs, hlo)
 
 
 def _run(found, case, number, started_ns, executable):

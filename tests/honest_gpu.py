@@ -230,7 +230,7 @@ def _run(plan, case, number, started_ns, hlo):
         limits_before=H200_LIMITS,
         limits_after=H200_LIMITS,
     )
-    figures = derive_run(case, H200, number, document.timing, tables)
+    figures = derive_run(case, H200, document, tables, None)
     trace, tables[KERNELS.file] = kernels(
         figures.mean_period_ns, 128 // gemms, gemms, [number, gemms], mhz=figures.graphics_mhz
     )

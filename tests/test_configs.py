@@ -12,6 +12,7 @@ from kit.resources import CONFIGS, SCHEMAS
 from kit.ruleset import CURRENT, ruleset
 from kit.telemetry import sources
 from kit.timing import methods
+from kit.workload import LAYOUTS
 
 GROUPS = (
     "workload", "number_format", "backend", "timing", "telemetry", "phases", "test_type",
@@ -69,8 +70,9 @@ def test_a_workloads_name_says_its_size(workload):
     found = plan_of(f"workload={workload}").cases[0].workload
     assert found.name == workload
     sizes = [int(text) for text in re.findall(r"\d+", workload)]
+    batch = sizes.pop(0) if workload.startswith("batched") else 1
     assert [found.m, found.n, found.k] == (sizes if len(sizes) == 3 else 3 * sizes)
-    assert found.batch == 1
+    assert found.batch == batch
 
 
 def test_a_custom_workload_is_named_by_its_size():
@@ -113,6 +115,19 @@ def test_the_default_needs_no_gpu():
 def test_square_is_the_powers_of_two():
     cases = plan_of("suite=square", "number_format=bf16").cases
     assert [case.id for case in cases] == [f"square_{2**i}-bf16-nn" for i in range(8, 15)]
+
+
+def test_formats_are_all_of_them():
+    cases = plan_of("suite=formats").cases
+    assert [case.number_format for case in cases] == list(FORMATS)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("number_format", FORMATS)
+def test_every_format_may_be_asked_for_in_every_layout(number_format, layout):
+    (case,) = plan_of(f"number_format={number_format}", f"workload.layout={layout}").cases
+    assert case.workload.layout == layout
+    assert case.id == f"square_512-{number_format}-{layout}"
 
 
 def test_guideline_has_the_guidelines_numbers():

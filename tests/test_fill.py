@@ -11,9 +11,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from kit.backends.jax_buffers import filler
 from kit.fill import (
     Operands,
     buffer_key,
+    drawn,
     fill_seed,
     fold_in,
     folds,
@@ -24,6 +26,7 @@ from kit.fill import (
     uniform,
 )
 from kit.number_format import FORMATS, number_format
+from kit.surfaces import element_type, elements, inputs, shape
 from kit.workload import LAYOUTS, Workload
 
 MEGABYTE = np.arange(2**20, dtype=np.uint64)
@@ -42,11 +45,26 @@ def jax_uniform(key, shape):
         ("bf16", "3a8e940174"),
         ("fp16", "5d9820e4b7"),
         ("e4m3", "0f29154c45"),
+        ("e5m2_e4m3", "e2764acc15"),
         ("int8", "00f64e60fb"),
     ],
 )
 def test_conformance_vectors_of_key_7(name, digest):
-    values = quantize(uniform((0, 7), MEGABYTE), number_format(name))
+    values = quantize(uniform((0, 7), MEGABYTE), number_format(name).a)
+    assert hashlib.sha256(values.tobytes()).hexdigest()[:10] == digest
+
+
+@pytest.mark.parametrize(
+    ("name", "surface", "digest"),
+    [
+        ("nvfp4", "a", "b97080cc5c"),
+        ("nvfp4", "a_scale", "995a43bce2"),
+        ("mxfp8", "a_scale", "aef5f50bb3"),
+    ],
+)
+def test_vectors_of_scaled_formats(name, surface, digest):
+    """Of JAX 0.10.2 and 0.11.2 on a processor."""
+    values = drawn(surface, (0, 7), MEGABYTE, element_type(number_format(name), surface))
     assert hashlib.sha256(values.tobytes()).hexdigest()[:10] == digest
 
 
@@ -81,22 +99,32 @@ def test_fold_in_is_jaxs(key, data):
     assert fold_in(key, data) == tuple(int(word) for word in wanted)
 
 
-@pytest.mark.parametrize("row", FORMATS.values(), ids=lambda row: row.name)
-def test_every_format_is_cast_as_jax_casts(row):
-    values = jax_uniform((5, 6), (4096,))
-    if row.operand == "int8":
-        wanted = np.asarray(jnp.round(values * jnp.float32(127)).astype(jnp.int8))
-    elif row.operand == "float64":
-        wanted = np.asarray(values).astype(np.float64)
-    else:
-        wanted = np.asarray(values.astype(jnp.dtype(row.operand)))
-    found = quantize(uniform((5, 6), np.arange(4096, dtype=np.uint64)), row)
-    assert found.dtype == wanted.dtype
-    assert found.tobytes() == wanted.tobytes()
+@pytest.mark.parametrize(
+    ("row", "surface"),
+    [(row, name) for row in FORMATS.values() for name in inputs(row)],
+    ids=lambda value: getattr(value, "name", value),
+)
+def test_every_surface_is_what_the_backend_fills_it_with(row, surface):
+    device = jax.sharding.SingleDeviceSharding(jax.devices("cpu")[0])
+    with jax.enable_x64(row.needs_x64):
+        key = np.array([5, 6], np.uint32)
+        filled = np.asarray(filler(row, surface, "uniform", device)(key, (64, 64)))
+    kind = element_type(row, surface)
+    found = drawn(surface, (5, 6), np.arange(4096, dtype=np.uint64), kind)
+    assert found.dtype == filled.dtype == np.dtype(kind)
+    assert found.tobytes() == filled.tobytes()
+
+
+def test_scales_that_are_powers_of_two_are_the_nearest_and_never_zero():
+    """Halfway goes up; where a plain cast of zero would be NaN there is the least draw."""
+    values = np.array([0.0, 2.0**-23, 0.25, 0.374, 0.375, 0.7499, 0.75, 0.99999994], np.float32)
+    found = quantize(values, "float8_e8m0fnu").astype(np.float64)
+    wanted = [2.0**-23, 2.0**-23, 0.25, 0.25, 0.5, 0.5, 1.0, 1.0]
+    assert np.array_equal(found, wanted)
 
 
 def test_int8_holds_the_whole_range_and_not_the_truncated_one():
-    values = quantize(uniform((0, 7), MEGABYTE), number_format("int8"))
+    values = quantize(uniform((0, 7), MEGABYTE), "int8")
     assert (values.min(), values.max()) == (-127, 127)
     assert 0.003 < np.mean(values == 0) < 0.005
 
@@ -111,7 +139,7 @@ def test_any_row_and_column_is_that_of_the_whole_array(layout, batch, name):
     for operand in ("a", "b"):
         rows, columns = workload.shape(operand)
         whole = np.asarray(jax_uniform(buffer_key(SEED, operand, 5), (batch, rows, columns)))
-        whole = quantize(whole, row).astype(np.float64)
+        whole = quantize(whole, row.a).astype(np.float64)
         if layout["ab".index(operand)] == "t":
             whole = np.swapaxes(whole, 1, 2)
         for matrix in range(batch):
@@ -151,9 +179,38 @@ def test_a_zero_fill_is_zero_in_the_operands_type():
     assert not operands.columns_of_b(np.array([1]), np.array([0]), np.array([[3]])).any()
 
 
+@pytest.mark.parametrize("name", ["mxfp8", "nvfp4"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_rows_carry_their_scales(name, layout):
+    """Row by row, against whole buffers multiplied by their whole, repeated scales."""
+    row = number_format(name)
+    workload = Workload("w", m=48, n=32, k=64, batch=2, layout=layout)
+    operands = Operands(workload, row, "uniform", SEED)
+    for operand, take in (("a", operands.rows_of_a), ("b", operands.columns_of_b)):
+        whole = {}
+        for surface in (operand, f"{operand}_scale"):
+            count = elements(workload, row, surface)
+            values = operands.elements(surface, 3, np.arange(count, dtype=np.uint64))
+            whole[surface] = values.astype(np.float64).reshape(2, *shape(workload, row, surface))
+        # To (batch, M or N, K).
+        if (layout["ab".index(operand)] == "t") == (operand == "a"):
+            whole = {surface: np.swapaxes(values, 1, 2) for surface, values in whole.items()}
+        scaled = whole[operand] * np.repeat(whole[f"{operand}_scale"], row.block, axis=2)
+        found = take(np.array([3]), np.array([1]), np.array([[0, 17, 31]]))
+        assert np.array_equal(found[0], scaled[1, [0, 17, 31]])
+
+
+def test_a_zero_fill_leaves_scales_at_one():
+    operands = Operands(Workload("w", 16, 16, 32, 1, "nt"), number_format("mxfp8"), "zero", SEED)
+    assert set(operands.elements("b_scale", 0, MEGABYTE[:16]).tolist()) == {1.0}
+    place = np.array([0]), np.array([0]), np.array([[0, 5]])
+    assert not operands.rows_of_a(*place).any()
+
+
 def test_each_buffer_has_its_own_key_whatever_their_number():
-    keys = {buffer_key(SEED, operand, i) for operand in ("a", "b") for i in range(500)}
-    assert len(keys) == 1000
+    names = ("a", "b", "a_scale", "b_scale")
+    keys = {buffer_key(SEED, name, i) for name in names for i in range(500)}
+    assert len(keys) == 2000
     assert buffer_key(SEED, "b", 3) == fold_in(key_of(SEED), 7)
     assert key_of(SEED) == (0x01234567, 0x89ABCDEF)
 

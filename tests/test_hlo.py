@@ -8,7 +8,7 @@ import pytest
 from jax import lax
 
 from hlo_texts import plain_dots
-from kit.checker.programs import type_name
+from kit.execution import XLA_TYPES
 from kit.hlo import census, dot_algorithms, normalise, operand_precisions
 from kit.number_format import number_format
 from recorded import FOLDER
@@ -136,8 +136,9 @@ def test_executables_of_a_real_h200_hold_their_gemms_and_nothing_else(path):
     looped = "device_loop" in path.name
     found = census(text)
     target = "__cublas$lt$matmul$f8" if name == "e4m3" else "__cublas$lt$matmul"
-    assert found.gemms == {target: 30 * 16 if looped else 1}
-    assert found.operand_types == {type_name(number_format(name).operand)}
+    sets = {"bf16": 30, "int8": 4}  # of the loops
+    assert found.gemms == {target: sets[name] * 16 if looped else 1}
+    assert found.operand_types == {XLA_TYPES[number_format(name).a]}
     assert found.extra == {}
     assert found.loop_control == (16 + 1 if looped else 0)
     assert normalise(text) == text
@@ -147,7 +148,7 @@ def test_executables_of_a_real_h200_hold_their_gemms_and_nothing_else(path):
 
 def test_real_executables_of_five_formats_and_a_loop_are_among_them():
     assert {path.name.partition("_")[0] for path in H200} >= {
-        "bf16", "fp16", "fp32", "fp64", "e4m3",
+        "bf16", "fp16", "fp32", "fp64", "e4m3", "int8", "tf32",
     }  # fmt: skip
     assert any("device_loop" in path.name for path in H200)
 

@@ -6,7 +6,8 @@ from math import inf, nan
 import numpy as np
 import pytest
 
-from bundles import DECODE, GUIDELINE, PLAIN, honest_cpu, honest_gpu
+from bundles import DECODE, GUIDELINE, PLAIN, honest_cpu, honest_gpu, with_hlo
+from hlo_texts import library_gemms
 from kit.metrics import derive_case, derive_run, energy_power_mw, same, time_mean
 from kit.trace import Table
 from machines import CORTEX, H200
@@ -14,8 +15,8 @@ from machines import CORTEX, H200
 
 def derive(bundle, case, device, number=1, tables=None):
     run = bundle.cases[case].runs[number - 1]
-    document = run.document
-    return derive_run(bundle.plan.case(case), device, number, document.timing, tables or run.tables)
+    hlo = bundle.cases[case].hlo[run.document.executable.hlo]
+    return derive_run(bundle.plan.case(case), device, run.document, tables or run.tables, hlo)
 
 
 def test_the_recorded_guideline_run():
@@ -77,6 +78,33 @@ def test_a_device_in_no_table_and_a_cpu_have_no_speed_of_light():
     ):
         assert (found.sol_row, found.sol_ns, found.sol_fraction) == (None, None, None)
     assert derive(honest_cpu(), PLAIN, CORTEX).power_average_mw is None
+
+
+def executing(text):
+    """The guideline case's figures, had the compiler made `text`."""
+    bundle = with_hlo(honest_gpu(), GUIDELINE, lambda _: text)
+    return bundle.claims.cases[0].runs[0]
+
+
+def test_the_executed_arithmetic_decides_the_speed_of_light():
+    """The H200 multiplies fp8 twice as fast as bf16, and bf16 twice as fast as tf32."""
+    case = honest_gpu().plan.case(GUIDELINE)
+    bf16 = executing(library_gemms(case, 1))
+    assert (bf16.executed, bf16.native) == ("bf16", True)
+    fp8 = executing(library_gemms(case, 1).replace("bf16[", "f8e4m3fn["))
+    tf32 = executing(library_gemms(case, 1).replace("bf16[", "f32["))
+    assert (fp8.executed, tf32.executed) == ("fp8", "tf32")
+    assert (fp8.native, tf32.native) == (False, False)
+    assert fp8.sol_ns == pytest.approx(bf16.sol_ns / 2)
+    assert tf32.sol_ns == pytest.approx(bf16.sol_ns * 2)
+
+
+@pytest.mark.parametrize("text", ["", "HloModule x\n"])
+def test_an_unreadable_program_has_no_speed_of_light(text):
+    found = executing(text)
+    assert (found.executed, found.native) == ("unknown", False)
+    assert (found.sol_row, found.sol_ns, found.sol_fraction) == (None, None, None)
+    assert found.mean_period_ns == pytest.approx(3_190_800, abs=50)
 
 
 def test_the_warm_up_does_not_count():
@@ -201,11 +229,12 @@ def test_figures_are_the_same_to_the_last_digits(claimed, derived, equal):
 def test_kernel_time_comes_from_the_trace_alone():
     bundle = honest_gpu()
     run = bundle.cases[DECODE].runs[0]
-    case, timing = bundle.plan.case(DECODE), run.document.timing
-    found = derive_run(case, H200, 1, timing, run.tables, run.trace)
+    (hlo,) = bundle.cases[DECODE].hlo.values()
+    given = (bundle.plan.case(DECODE), H200, run.document, run.tables, hlo)
+    found = derive_run(*given, run.trace)
     assert found.kernel_ns == pytest.approx(33_017 - 128, rel=0.001)
     assert found.period_over_kernel == found.mean_period_ns / found.kernel_ns
     assert found.period_over_kernel == pytest.approx(1.0039, abs=0.001)
-    without = derive_run(case, H200, 1, timing, run.tables)
+    without = derive_run(*given)
     assert (without.kernel_ns, without.period_over_kernel) == (None, None)
     assert without == replace(found, kernel_ns=None, period_over_kernel=None)

@@ -101,7 +101,8 @@ def test_sizes_are_positive_and_of_32_bits(name, size):
 @pytest.mark.parametrize(
     ("number_format", "size", "allowed"),
     [("e4m3", 16, True), ("e4m3", 24, False), ("int8", 4, True), ("int8", 6, False),
-     ("bf16", 1, True)],
+     ("bf16", 1, True), ("e5m2_e4m3_f32", 24, False), ("mxfp8", 32, True), ("mxfp8", 8, False),
+     ("nvfp4", 16, True), ("nvfp4", 8, False)],
 )  # fmt: skip
 def test_sizes_fit_what_the_format_multiplies_without_padding(number_format, size, allowed):
     for name in ("m", "n", "k"):
@@ -112,6 +113,14 @@ def test_sizes_fit_what_the_format_multiplies_without_padding(number_format, siz
         else:
             with pytest.raises(UsageError, match=f"multiple of .* for {number_format}"):
                 plan.validate()
+
+
+def test_k_holds_whole_blocks_of_scales():
+    (case,) = build_cases([workload(m=16, n=16, k=48) | {"number_format": "mxfp8"}])
+    with pytest.raises(UsageError) as caught:
+        with_fields(PLAN, cases=(case,)).validate()
+    assert caught.value.problem == "case w-mxfp8-nt: k is 48"
+    assert caught.value.hint == "must be a multiple of 32 for mxfp8"
 
 
 def test_a_case_is_found_by_its_name():

@@ -22,22 +22,29 @@ H200_L2 = 62_914_560
 @pytest.mark.parametrize(
     ("name", "inputs", "outputs"),
     [
-        ("fp64", 8 * (24 + 40), 8 * 15),
-        ("fp32", 4 * (24 + 40), 4 * 15),
-        ("tf32", 4 * (24 + 40), 4 * 15),
-        ("bf16", 2 * (24 + 40), 2 * 15),
-        ("fp16", 2 * (24 + 40), 2 * 15),
-        ("e4m3", 24 + 40, 2 * 15),
-        ("int8", 24 + 40, 4 * 15),
+        ("fp64", 8 * (96 + 160), 8 * 15),
+        ("fp32", 4 * (96 + 160), 4 * 15),
+        ("tf32", 4 * (96 + 160), 4 * 15),
+        ("bf16", 2 * (96 + 160), 2 * 15),
+        ("bf16_f32", 2 * (96 + 160), 4 * 15),
+        ("fp16", 2 * (96 + 160), 2 * 15),
+        ("fp16_f32", 2 * (96 + 160), 4 * 15),
+        ("e4m3", 96 + 160, 2 * 15),
+        ("e4m3_f32", 96 + 160, 4 * 15),
+        ("e5m2_e4m3", 96 + 160, 2 * 15),
+        ("e5m2_e4m3_f32", 96 + 160, 4 * 15),
+        ("int8", 96 + 160, 4 * 15),
+        ("mxfp8", 96 + 160 + 3 + 5, 2 * 15),  # one scale for 32 elements
+        ("nvfp4", 48 + 80 + 6 + 10, 2 * 15),  # two elements a byte, one scale for 16
     ],
 )
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("batch", [1, 7])
 def test_bytes_are_those_of_the_formats_own_bits(name, inputs, outputs, layout, batch):
-    work = Workload("w", 3, 5, 8, batch, layout)
+    work = Workload("w", 3, 5, 32, batch, layout)
     assert input_bytes(work, number_format(name)) == batch * inputs
     assert output_bytes(work, number_format(name)) == batch * outputs
-    assert set(FORMATS) == {"fp64", "fp32", "tf32", "bf16", "fp16", "e4m3", "int8"}
+    assert len(FORMATS) == 14
 
 
 @pytest.mark.parametrize(

@@ -76,10 +76,10 @@ class Backend(Protocol):
         """Wait until one output has been written."""
 
     def addresses(self) -> dict[str, list[int]]:
-        """Absolute start of every buffer, by operand (`a`, `b`, `d`), in set order."""
+        """Absolute start of every buffer, by surface (`kit.surfaces`), in set order."""
 
     def buffer_contents(self) -> dict[str, NDArray[np.int64]]:
-        """Zeros, checksum and bins of every operand buffer: columns of `kit.trace.BUFFERS`."""
+        """Zeros, checksum and bins of every input buffer: columns of `kit.trace.BUFFERS`."""
 
     def sample_outputs(self, seed: str) -> Table:
         """The sampled outputs of every set, as `kit.trace.OUTPUTS`."""
@@ -100,7 +100,7 @@ class Backend(Protocol):
 
 def backends() -> tuple[str, ...]:
     """Names of all backends: the modules of this package that offer `connect`."""
-    return tuple(module.name for module in iter_modules(__path__) if module.name.startswith("jax_"))
+    return tuple(module.name for module in iter_modules(__path__) if module.name.endswith("_gemm"))
 
 
 def backend(name: str, platform: Platform, case: Case) -> Backend:

@@ -13,24 +13,34 @@ from numpy.typing import NDArray
 
 from kit.distribution import CHECKSUM_FACTOR
 from kit.errors import MeasurementError
-from kit.number_format import NumberFormat
+from kit.fill import SMALLEST_POWER
+from kit.number_format import BITS, NumberFormat
 from kit.numerics import output_bits, sample_grid
 from kit.plan import Fill
+from kit.surfaces import Input, element_type
 from kit.trace import BINS, OUTPUTS, Table
 from kit.workload import Workload
 
 
-def filler(row: NumberFormat, fill: Fill, sharding: Any) -> Callable[[Any, tuple[int, ...]], Any]:
-    """A function of (key words, shape) that makes one operand buffer; see `kit.fill`."""
-    kind = jnp.dtype(row.operand)
+def filler(
+    row: NumberFormat, surface: Input, fill: Fill, sharding: Any
+) -> Callable[[Any, tuple[int, ...]], Any]:
+    """A function of (key words, shape) that makes one buffer of a surface; see `kit.fill`."""
+    name = element_type(row, surface)
+    kind = jnp.dtype(name)
+    is_scale = surface.endswith("scale")
 
     def make(key: Any, shape: tuple[int, ...]) -> Any:
         if fill == "zero":
-            return jnp.zeros(shape, kind)
+            return jnp.full(shape, 1.0 if is_scale else 0.0, kind)
         words = jax.random.wrap_key_data(key, impl="threefry2x32")
-        values = jax.random.uniform(words, shape, jnp.float32, -1.0, 1.0)
-        if row.operand == "int8":
+        values = jax.random.uniform(words, shape, jnp.float32, 0.0 if is_scale else -1.0, 1.0)
+        if name == "int8":
             return jnp.round(values * jnp.float32(127)).astype(kind)
+        if name == "float8_e8m0fnu":
+            bits = lax.bitcast_convert_type(jnp.maximum(values, SMALLEST_POWER), jnp.uint32)
+            exponents = (bits + jnp.uint32(0x400000)) >> jnp.uint32(23)
+            return lax.bitcast_convert_type(exponents.astype(jnp.uint8), kind)
         return values.astype(kind)
 
     return jax.jit(make, static_argnums=1, out_shardings=sharding)
@@ -53,8 +63,7 @@ def _describe(buffer: Any, is_int8: bool) -> tuple[Any, Any, Any]:
     count = jnp.uint32
     inside = (values >= edges[0]) & (values <= edges[-1])
     at_least = [jnp.sum(inside & (values >= edge), dtype=count) for edge in edges[:-1]]
-    width = min(buffer.dtype.itemsize, 4)
-    words = lax.bitcast_convert_type(buffer, jnp.dtype(f"uint{8 * width}"))
+    words = lax.bitcast_convert_type(buffer, jnp.dtype(f"uint{min(BITS[buffer.dtype.name], 32)}"))
     words = words.astype(jnp.uint32).ravel()
     place = lax.iota(jnp.uint32, words.size)
     weights = (jnp.uint32(2) * place + jnp.uint32(1)) * jnp.uint32(CHECKSUM_FACTOR)
@@ -62,10 +71,10 @@ def _describe(buffer: Any, is_int8: bool) -> tuple[Any, Any, Any]:
     return jnp.sum(values == 0, dtype=count), checksum, jnp.stack(at_least)
 
 
-def contents(buffers: list[Any], row: NumberFormat) -> dict[str, NDArray[np.int64]]:
+def contents(buffers: list[Any]) -> dict[str, NDArray[np.int64]]:
     """Columns zeros, checksum and bin_0 … of `kit.trace.BUFFERS`, one row per buffer."""
     describe = jax.jit(_describe, static_argnums=1)
-    rows = [jax.device_get(describe(buffer, row.operand == "int8")) for buffer in buffers]
+    rows = [jax.device_get(describe(buffer, buffer.dtype == jnp.int8)) for buffer in buffers]
     at_least = np.stack([counts for _, _, counts in rows]).astype(np.int64)
     bins = at_least - np.append(at_least[:, 1:], np.zeros((len(rows), 1), np.int64), axis=1)
     return {

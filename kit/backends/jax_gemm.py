@@ -1,4 +1,4 @@
-"""GEMMs by JAX: one jitted matmul whose operands and outputs rotate through buffer pools.
+"""GEMMs by JAX: one jitted matmul whose inputs and outputs rotate through buffer pools.
 
 Each output is written into a donated pool buffer, so a launch allocates nothing and D rotates
 like A and B. `single` launches one GEMM a call. For kernels shorter than a call, `unrolled`
@@ -18,6 +18,7 @@ from jax import lax
 from numpy.typing import NDArray
 
 from kit.backends import Build, jax_buffers, jax_options, kernel_profile
+from kit.backends.jax_product import array_shape, product, specification
 from kit.errors import MeasurementError
 from kit.evidence import Executable
 from kit.fill import buffer_key
@@ -25,6 +26,7 @@ from kit.hlo import normalise
 from kit.number_format import NumberFormat, number_format
 from kit.plan import Case, DispatchMode, Fill, Implementation, Platform
 from kit.rotation import input_bytes, output_bytes, sets_per_call, trips_per_call
+from kit.surfaces import Surface, inputs
 from kit.trace import Table
 from kit.workload import Workload
 
@@ -67,13 +69,10 @@ class JaxGemm:
         self._workload = workload
         self._format = row
         self._sharding = jax.sharding.SingleDeviceSharding(device)
-        self._operand_type = jnp.dtype(row.operand)
-        self._output_type = jnp.dtype(row.output)
         self._per_call = 1
         self._call: Any = None
         self._calls: dict[Implementation, Any] = {}
-        self._a: list[list[Any]] = []
-        self._b: list[list[Any]] = []
+        self._inputs: list[tuple[list[Any], ...]] = []
         self._d: list[list[Any]] = []
         self._next = 0
         self._compilations = 0
@@ -96,52 +95,28 @@ class JaxGemm:
     def compilations(self) -> int:
         return self._compilations
 
-    def _shape(self, operand: str) -> tuple[int, ...]:
-        workload = self._workload
-        matrix = workload.output_shape if operand == "d" else workload.shape(operand)  # type: ignore[arg-type]
-        return matrix if workload.batch == 1 else (workload.batch, *matrix)
-
-    def _multiply(self, a: Any, b: Any) -> Any:
-        batched = int(self._workload.batch > 1)
-        transposed_a, transposed_b = (letter == "t" for letter in self._workload.layout)
-        contract_a = batched + (0 if transposed_a else 1)
-        contract_b = batched + (1 if transposed_b else 0)
-        batch_dimensions = ((0,), (0,)) if batched else ((), ())
-        precision: Any = None
-        if self._platform == "cuda" and self._format.algorithm:
-            precision = lax.DotAlgorithmPreset[self._format.algorithm]
-        elif self._format.precision:
-            precision = lax.Precision[self._format.precision]
-        return lax.dot_general(
-            a,
-            b,
-            (((contract_a,), (contract_b,)), batch_dimensions),
-            precision=precision,
-            preferred_element_type=self._output_type,
-        )
-
     def compile(self, mode: DispatchMode, sets: int, build: Build) -> tuple[Executable, str]:
         self._per_call = sets_per_call(mode, sets)
         trips = trips_per_call(mode)
         if self._platform == "cpu" and mode == "device_loop":
             # XLA's CPU pipeline expands the barrier and then moves the products out of the loop.
             raise MeasurementError("dispatch device_loop is unsupported on a CPU")
-        if self._platform == "cpu" and self._format.algorithm:
-            raise MeasurementError(f"{self._format.name} is unsupported on a CPU")
+        multiply = product(self._workload, self._format, self._platform)
         options = jax_options.cuda_options(build) if self._platform == "cuda" else {}
 
-        def products(a: list[Any], b: list[Any]) -> list[Any]:
-            return [self._multiply(left, right) for left, right in zip(a, b, strict=True)]
+        def products(pools: tuple[list[Any], ...]) -> list[Any]:
+            return [multiply(*one_set) for one_set in zip(*pools, strict=True)]
 
         # D is an argument only to be written over; without keep_unused JAX would drop it.
-        def gemms(d: list[Any], a: list[Any], b: list[Any]) -> list[Any]:
+        def gemms(d: list[Any], a: list[Any], b: list[Any], *scales: list[Any]) -> list[Any]:
+            pools = (a, b, *scales)
             if trips == 1:
-                return products(a, b)
+                return products(pools)
 
             # Tied to the counter, or XLA would move the products out of the loop.
             def trip(count: Any, _outputs: list[Any]) -> list[Any]:
-                tied_a, tied_b, _ = lax.optimization_barrier((a, b, count))
-                return products(tied_a, tied_b)
+                tied, _ = lax.optimization_barrier((pools, count))
+                return products(tied)
 
             outputs: list[Any] = lax.fori_loop(0, trips, trip, d)
             return outputs
@@ -150,13 +125,13 @@ class JaxGemm:
             gemms, donate_argnums=(0,), keep_unused=True, compiler_options=options or None
         )
 
-        def specification(operand: str) -> list[Any]:
-            kind = self._output_type if operand == "d" else self._operand_type
-            spec = jax.ShapeDtypeStruct(self._shape(operand), kind, sharding=self._sharding)
-            return [spec] * self._per_call
+        def pool(surface: Surface) -> list[Any]:
+            one = specification(self._workload, self._format, surface, self._sharding)
+            return [one] * self._per_call
 
         self._calls[build.implementation] = self._call
-        compiled = self._call.lower(*(specification(name) for name in "dab")).compile()
+        surfaces: tuple[Surface, ...] = ("d", *inputs(self._format))
+        compiled = self._call.lower(*map(pool, surfaces)).compile()
         analysis = compiled.memory_analysis()
         record = Executable(
             hlo="",
@@ -175,42 +150,43 @@ class JaxGemm:
 
     def allocate(self, sets: int, fill: Fill, seed: str) -> None:
         self._require_memory(sets)
-        make = jax_buffers.filler(self._format, fill, self._sharding)
+        work, row = self._workload, self._format
+        names = inputs(row)
+        make = {name: jax_buffers.filler(row, name, fill, self._sharding) for name in names}
 
-        def operand(name: Any, number: int) -> Any:
+        def filled(name: Any, number: int) -> Any:
             key = np.array(buffer_key(seed, name, number), np.uint32)
-            return make(key, self._shape(name))
+            return make[name](key, array_shape(work, row, name))
 
         zeros = jax.jit(
-            lambda: jnp.zeros(self._shape("d"), self._output_type), out_shardings=self._sharding
+            lambda: jnp.zeros(array_shape(work, row, "d"), jnp.dtype(row.output)),
+            out_shardings=self._sharding,
         )
         for first in range(0, sets, self._per_call):
             numbers = range(first, first + self._per_call)
-            self._a.append([operand("a", number) for number in numbers])
-            self._b.append([operand("b", number) for number in numbers])
+            self._inputs.append(
+                tuple([filled(name, number) for number in numbers] for name in names)
+            )
             self._d.append([zeros() for _ in numbers])
         self.drain()
 
     def _require_memory(self, sets: int) -> None:
         work, row = self._workload, self._format
         needed = sets * (input_bytes(work, row) + output_bytes(work, row))
-        free = jax_buffers.free_bytes(self.device)
-        if needed > free * _MEMORY_SHARE:
-            raise MemoryError(
-                f"{sets} rotation sets need {needed:,} bytes, "
-                f"{int(free * _MEMORY_SHARE):,} are free"
-            )
+        free = int(jax_buffers.free_bytes(self.device) * _MEMORY_SHARE)
+        if needed > free:
+            raise MemoryError(f"{sets} rotation sets need {needed:,} bytes, {free:,} are free")
 
     def release(self) -> None:
-        self._a, self._b, self._d = [], [], []
+        self._inputs, self._d = [], []
         self._next = 0
         gc.collect()
 
     def enqueue(self, calls: int) -> Any:
-        call, a, b, d = self._call, self._a, self._b, self._d
+        call, pools, d = self._call, self._inputs, self._d
         chunks, chunk = len(d), self._next
         for _ in range(calls):
-            d[chunk] = call(d[chunk], a[chunk], b[chunk])
+            d[chunk] = call(d[chunk], *pools[chunk])
             chunk += 1
             if chunk == chunks:
                 chunk = 0
@@ -218,16 +194,16 @@ class JaxGemm:
         return d[chunk - 1][-1]
 
     def drain(self) -> None:
-        jax.block_until_ready((self._a, self._b, self._d))
+        jax.block_until_ready((self._inputs, self._d))
 
     def wait_for(self, output: Any) -> None:
         output.block_until_ready()
 
-    def _pools(self) -> dict[str, list[Any]]:
-        pools = {"a": self._a, "b": self._b, "d": self._d}
-        return {
-            name: [buffer for chunk in pool for buffer in chunk] for name, pool in pools.items()
-        }
+    def _pools(self) -> dict[Surface, list[Any]]:
+        pools: dict[Surface, list[Any]] = {"d": [d for chunk in self._d for d in chunk]}
+        for place, name in enumerate(inputs(self._format)):
+            pools[name] = [buffer for chunk in self._inputs for buffer in chunk[place]]
+        return pools
 
     def addresses(self) -> dict[str, list[int]]:
         return {
@@ -237,7 +213,9 @@ class JaxGemm:
 
     def buffer_contents(self) -> dict[str, NDArray[np.int64]]:
         pools = self._pools()
-        return jax_buffers.contents(pools["a"] + pools["b"], self._format)
+        return jax_buffers.contents(
+            [buffer for name in inputs(self._format) for buffer in pools[name]]
+        )
 
     def sample_outputs(self, seed: str) -> Table:
         return jax_buffers.sample(self._pools()["d"], seed, self._workload)

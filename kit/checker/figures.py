@@ -4,13 +4,14 @@ from collections.abc import Iterator, Sequence
 
 from kit.checker.printable import printable
 from kit.checker.verdict import CaseFigures
+from kit.number_format import number_format
 
 NOT_AVAILABLE = "not available"
 _HEADINGS = (
-    "case", "type", "runs", "mean time", "TFLOP/s", "spread", "range", "clock", "power", "of SOL",
-    "÷ kernel", "DRAM read",
+    "case", "type", "runs as", "runs", "mean time", "TFLOP/s", "spread", "range", "clock", "power",
+    "of SOL", "÷ kernel", "DRAM read",
 )  # fmt: skip
-_LEFT = 2
+_LEFT = 3
 """Columns that are text; the others are figures and stand to the right."""
 
 
@@ -36,6 +37,7 @@ def _cells(case: CaseFigures) -> tuple[str, ...]:
     return (
         printable(case.id),
         printable(case.number_format),
+        _execution(case),
         str(case.runs),
         duration(case.period_ns),
         _rate(case.flops_per_s),
@@ -47,6 +49,17 @@ def _cells(case: CaseFigures) -> tuple[str, ...]:
         _ratio(case.period_over_kernel),
         _times(case.dram_read_ratio),
     )
+
+
+def _execution(case: CaseFigures) -> str:
+    """`native`; else what it was emulated in, or that other work is timed with it."""
+    if case.executed is None or case.native:
+        return "native" if case.native else NOT_AVAILABLE
+    if case.executed == number_format(case.number_format).arithmetic:
+        return "not native (other work)"
+    if case.executed == "unknown":
+        return "unknown"
+    return f"emulated ({printable(case.executed)})"
 
 
 def _beside(case: CaseFigures) -> Iterator[str]:

@@ -14,9 +14,9 @@ from kit.rotation import input_bytes
 
 _LONGEST_PROBLEM = 2000
 _MEASURED = (
-    "period_ns", "flops_per_s", "spread", "replicate_range", "graphics_mhz", "power_mw",
-    "sol_fraction", "period_over_kernel", "dram_read_ratio", "sol_fraction_at_maximum_clock",
-    "datasheet_fraction", "energy_per_gemm_j", "flops_per_s_per_watt",
+    "executed", "native", "period_ns", "flops_per_s", "spread", "replicate_range", "graphics_mhz",
+    "power_mw", "sol_fraction", "period_over_kernel", "dram_read_ratio",
+    "sol_fraction_at_maximum_clock", "datasheet_fraction", "energy_per_gemm_j", "flops_per_s_per_watt",
 )  # fmt: skip
 
 
@@ -46,6 +46,8 @@ def _figures(case_id: str, number_format: str, found: RecomputedCase | None) -> 
     return CaseFigures(
         id=case_id,
         number_format=number_format,
+        executed=runs[0].executed if len({run.executed for run in runs}) == 1 else "several",
+        native=all(run.native for run in runs),
         runs=len(runs),
         period_ns=_finite(found.metrics.period_ns),
         flops_per_s=_finite(found.metrics.flops_per_s),

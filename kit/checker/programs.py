@@ -7,15 +7,6 @@ from kit.checker.rule import Unproven
 from kit.checker.runs import MeasuredRun
 from kit.hlo import Census, census
 
-_TYPE_NAMES = {
-    "float64": "f64",
-    "float32": "f32",
-    "bfloat16": "bf16",
-    "float16": "f16",
-    "float8_e4m3fn": "f8e4m3fn",
-    "int8": "s8",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Program:
@@ -40,8 +31,3 @@ def program(run: MeasuredRun) -> Program:
         return Program(text, census(text), layout.hlo_file(run.case.id, name))
     except ValueError as error:
         raise Unproven(f"the HLO cannot be read: {error}") from None
-
-
-def type_name(operand: str) -> str:
-    """XLA's name of a NumPy or `ml_dtypes` element type."""
-    return _TYPE_NAMES[operand]

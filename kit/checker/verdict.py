@@ -54,12 +54,16 @@ class CaseFigures:
     `period_ns` is the median of the runs' mean periods, `replicate_range` their range over it,
     `spread` the largest of the runs' own; clock, power, energy and the shares of speed of light
     and data sheet are medians over the runs, as is `period_over_kernel`, the mean period over the
-    kernels' own time. `dram_read_ratio` is the bytes that a GEMM read from DRAM over those of A and
-    B, where they were counted. `problem` says why nothing was measured, and is empty otherwise.
+    kernels' own time. `dram_read_ratio` is the bytes that a GEMM read from DRAM over those of its
+    inputs, where they were counted. `executed` is the arithmetic of the runs' programs and `native`
+    whether all of them ran the number format as it is. `problem` says why nothing was measured, and
+    is empty otherwise.
     """
 
     id: str
     number_format: str
+    executed: str | None
+    native: bool | None
     runs: int
     period_ns: float | None
     flops_per_s: float | None

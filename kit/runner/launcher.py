@@ -10,8 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from kit.bundle import layout
-from kit.bundle.documents import parse_document
-from kit.bundle.tables import load
 from kit.bundle.writer import BundleWriter
 from kit.checker.judge import Verdict, judge
 from kit.checker.printable import printable
@@ -25,10 +23,8 @@ from kit.evidence import (
     JournalEntry,
     JournalEvent,
     Results,
-    Run,
     RunMetrics,
     RunOutcome,
-    TimingRecord,
 )
 from kit.metrics import derive_case, derive_run
 from kit.plan import Case, RunPlan
@@ -41,8 +37,8 @@ from kit.runner.kernel_trace import trace_kernels, written_trace
 from kit.runner.process import refuse_hostile_environment
 from kit.runner.progress import Progress
 from kit.runner.tuning import Tunings
+from kit.runner.written import read_run
 from kit.system import GpuAddress, device_lock, gpus, hide_uuids, scrub, select
-from kit.trace import TABLES, Table
 
 _REASON_LIMIT = 800
 
@@ -204,10 +200,9 @@ class _Attempt:
     def _advice(self, case: Case, outcome: RunOutcome) -> str:
         if outcome.status != "measured" or self.environment is None:
             return ""
-        folder = layout.run_folder(case.id, outcome.device, outcome.number)
-        timing, tables = _written(self.writer.partial / folder)
+        document, tables, _ = read_run(self.writer.partial, case.id, outcome)
         devices = {device.id: device for device in self.environment.devices}
-        return frequency_advice(self.plan, devices[outcome.device], timing, tables)
+        return frequency_advice(self.plan, devices[outcome.device], document.timing, tables)
 
     def _remember(self, found: Environment) -> None:
         """Keep the first environment and every device; a changed one shows in the runs' digests."""
@@ -253,12 +248,12 @@ class _Attempt:
         for outcome in self.outcomes[case.id]:
             if outcome.status != "measured":
                 continue
-            folder = self.writer.partial / layout.run_folder(
-                case.id, outcome.device, outcome.number
+            document, tables, hlo = read_run(self.writer.partial, case.id, outcome)
+            trace = written_trace(
+                self.writer.partial / layout.run_folder(case.id, outcome.device, outcome.number)
             )
-            timing, tables = _written(folder)
-            trace, device = written_trace(folder), devices[outcome.device]
-            derived.append(derive_run(case, device, outcome.number, timing, tables, trace))
+            device = devices[outcome.device]
+            derived.append(derive_run(case, device, document, tables, hlo, trace))
         return tuple(derived)
 
     def _note(self, event: JournalEvent) -> None:
@@ -284,15 +279,3 @@ class _Attempt:
 
 def _measured_on(device: str, outcomes: list[RunOutcome]) -> bool:
     return any(entry.device == device and entry.status == "measured" for entry in outcomes)
-
-
-def _written(folder: Path) -> tuple[TimingRecord, dict[str, Table]]:
-    """Read a run's timing and tables back from its folder."""
-    place = folder.name
-    document = parse_document(Run, (folder / "run.json").read_bytes(), f"{place}/run.json")
-    tables = {
-        file: load(contract, (folder / file).read_bytes(), f"{place}/{file}")
-        for file, contract in TABLES.items()
-        if (folder / file).exists()
-    }
-    return document.timing, tables

@@ -34,6 +34,7 @@ from kit.runner.phases import (
     warm_up,
 )
 from kit.runner.program import Program, Replay, build_program
+from kit.surfaces import SURFACES, Surface
 from kit.telemetry.sampler import Sampler
 from kit.timing import Clock, Timer
 from kit.trace import BUFFERS, OUTPUTS, WINDOWS, Table
@@ -185,20 +186,25 @@ class Session:
 def buffers_table(
     before: dict[str, list[int]], after: dict[str, list[int]], contents: dict[str, "np.ndarray"]
 ) -> Table:
-    """Assemble `kit.trace.BUFFERS`: A, then B, then D, addresses above the lowest one."""
-    lowest = min(min(addresses) for addresses in before.values())
+    """Assemble `kit.trace.BUFFERS`: by surface and set, addresses above the lowest one.
+
+    `contents` has a row for each buffer but D's, which are neither counted nor summed.
+    """
+    names = [name for name in SURFACES if name in before]
+    lowest = min(min(before[name]) for name in names)
     sets = len(before["d"])
-    operands = np.repeat(np.arange(3), sets)
+    operands = np.repeat([SURFACES.index(name) for name in names], sets)
     columns = {
         "operand": operands,
-        "set": np.tile(np.arange(sets), 3),
-        "address_before": _flat(before) - lowest,
-        "address_after": _flat(after) - lowest,
+        "set": np.tile(np.arange(sets), len(names)),
+        "address_before": _flat(before, names) - lowest,
+        "address_after": _flat(after, names) - lowest,
     }
     for name, values in contents.items():
-        columns[name] = np.concatenate([values, np.zeros(sets, np.int64)])
+        columns[name] = np.zeros(len(operands), np.int64)
+        columns[name][operands != SURFACES.index("d")] = values
     return Table({column.name: columns[column.name].astype(np.int64) for column in BUFFERS.columns})
 
 
-def _flat(addresses: dict[str, list[int]]) -> "np.ndarray":
-    return np.array([address for name in "abd" for address in addresses[name]], np.int64)
+def _flat(addresses: dict[str, list[int]], names: list[Surface]) -> "np.ndarray":
+    return np.array([address for name in names for address in addresses[name]], np.int64)

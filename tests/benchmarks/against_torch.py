@@ -103,7 +103,8 @@ def main():
     for case in bundle.plan.cases:
         for run in bundle.cases[case.id].runs[:1]:
             found = run.document
-            ours = derive_run(case, devices[found.device], 1, found.timing, run.tables)
+            hlo = bundle.cases[case.id].hlo.get(found.executable.hlo)
+            ours = derive_run(case, devices[found.device], found, run.tables, hlo)
             theirs = torch_period_ns(case, found.rotation.sets)
             ratio = theirs / ours.mean_period_ns
             rows.append(

@@ -265,6 +265,8 @@ def results():
             median_period_ns=90_005.0,
             spread=0.000123,
             flops_per_s=5.8e9,
+            executed="fp32",
+            native=True,
             **dict.fromkeys(
                 [
                     "graphics_mhz",

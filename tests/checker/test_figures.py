@@ -5,11 +5,12 @@ import pytest
 from kit.checker.figures import duration, energy, figure_table
 from kit.checker.verdict import CaseFigures
 
-FULL = CaseFigures("guideline-bf16-nn", "bf16", 3, 3.1908e6, 689.17e12, 0.0028, 0.0021, 1466.2,
-                   691_400.0, 0.8691, 1.0042, 1.0024, 0.6433, 0.6966, 2.2058, 996.9e9,
-                   "")  # fmt: skip
-BARE = CaseFigures("small-fp32-nn", "fp32", 1, 41_041.0, 38.32e9, 0.001, *[None] * 10, "")
-FAILED = CaseFigures("huge-bf16-nn", "bf16", 0, *[None] * 13,
+FULL = CaseFigures("guideline-bf16-nn", "bf16", "bf16", True, 3, 3.1908e6, 689.17e12, 0.0028,
+                   0.0021, 1466.2, 691_400.0, 0.8691, 1.0042, 1.0024, 0.6433, 0.6966, 2.2058,
+                   996.9e9, "")  # fmt: skip
+BARE = CaseFigures("small-fp32-nn", "fp32", "fp32", True, 1, 41_041.0, 38.32e9, 0.001,
+                   *[None] * 10, "")  # fmt: skip
+FAILED = CaseFigures("huge-bf16-nn", "bf16", None, None, 0, *[None] * 13,
                      "out_of_memory: needs 9 GB")  # fmt: skip
 
 
@@ -63,6 +64,23 @@ def test_columns_stand_under_their_headings():
     for word, cell in (("mean time", "3.1908 ms"), ("of SOL", "86.9 %")):
         assert heading.index(word) + len(word) == full.index(cell) + len(cell)
     assert len(heading) == len(full) == len(bare)
+
+
+@pytest.mark.parametrize(
+    ("number_format", "executed", "native", "shown"),
+    [
+        ("e4m3", "fp8", True, "native"),
+        ("e5m2_e4m3", "bf16", False, "emulated (bf16)"),
+        ("mxfp8", "fp32", False, "emulated (fp32)"),
+        ("e4m3", "fp8", False, "not native (other work)"),
+        ("bf16", "unknown", False, "unknown"),
+    ],
+)
+def test_what_ran_stands_beside_what_was_asked_for(number_format, executed, native, shown):
+    case = replace(FULL, number_format=number_format, executed=executed, native=native)
+    heading, line = figure_table([case])
+    place = heading.index("runs as")
+    assert line[place:].startswith(f"{shown}  ")
 
 
 def test_only_failed_cases_need_no_table():

@@ -1,9 +1,10 @@
 """The compiled program multiplies another type than the case names.
 
 ## What it checks
-The operands of every product in the optimised HLO have the number format's element type. Where the
-text shows a precision, an `fp32` product must ask for the highest one, because XLA's default lets
-tensor cores round to TF32; a `tf32` product must not ask for it.
+The operands of every product in the optimised HLO have the number format's element types, and a
+format with scales is multiplied by a product that reads them. On a GPU an `fp32` product must ask
+for the highest precision, because XLA's default lets tensor cores round to TF32; a `tf32` product
+must not ask for it. What was executed, not what was asked for, decides the speed of light.
 
 ## Why it matters
 XLA converts quietly where a device lacks a type, and rounds quietly where a setting allows it. The
@@ -24,9 +25,10 @@ Fails: `bf16` parameters converted to `f32` before the dot.
 from collections.abc import Iterator
 
 from kit.bundle.reader import Bundle
-from kit.checker.programs import program, type_name
+from kit.checker.programs import program
 from kit.checker.rule import Finding, methodology_severity, rule
 from kit.checker.runs import MeasuredRun, judge_runs
+from kit.execution import XLA_TYPES, execution, reads_own_types, types_read
 from kit.hlo import dot_algorithms, operand_precisions
 from kit.ruleset import Ruleset
 
@@ -39,28 +41,27 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
 
     def judge(run: MeasuredRun) -> Iterator[Finding]:
         found = program(run)
-        wanted = type_name(run.number_format.operand)
-        if found.census.operand_types != {wanted}:
-            read = ", ".join(sorted(found.census.operand_types)) or "none that is known"
+        row = run.number_format
+        capability = run.device.compute_capability if run.device else None
+        ran = execution(found.text, row, (capability or "") if is_gpu else None)
+        own = reads_own_types(found.census, row)
+        if not own or (ran.executed != row.arithmetic and row.block):
+            pair = " x ".join(dict.fromkeys((XLA_TYPES[row.a], XLA_TYPES[row.b])))
+            scaled = f" scaled by {XLA_TYPES[row.scale]}" if row.block else ""
             yield Finding(
                 f"{found.place}: operands of the products",
-                f"{read}: {run.case.number_format} is emulated",
-                f"{wanted} for {run.case.number_format}",
+                f"{types_read(found.census)}: {row.name} is emulated in {ran.executed}",
+                f"{pair}{scaled} for {row.name}",
                 severity,
             )
-        if is_gpu:
-            yield from _precision(run, found.text, found.place)
-
-    def _precision(run: MeasuredRun, text: str, place: str) -> Iterator[Finding]:
-        precisions, algorithms = operand_precisions(text), dot_algorithms(text)
-        rounds = {name for name in algorithms if "TF32" in name or "BF16" in name}
-        name = run.case.number_format
-        asked = ", ".join(sorted(precisions | algorithms))
-        if name == "fp32" and (rounds or precisions - {"HIGHEST"}):
-            required = "HIGHEST, as fp32 must not be rounded to tf32"
-            yield Finding(f"{place}: precision of the products", asked, required, severity)
-        if name == "tf32" and not rounds and "HIGHEST" in precisions:
-            required = "an algorithm that rounds to tf32"
-            yield Finding(f"{place}: precision of the products", asked, required, severity)
+        elif ran.executed != row.arithmetic:
+            asked = operand_precisions(found.text) | dot_algorithms(found.text)
+            required = (
+                "HIGHEST, as fp32 must not be rounded to tf32"
+                if row.name == "fp32"
+                else "an algorithm that rounds to tf32"
+            )
+            place = f"{found.place}: precision of the products"
+            yield Finding(place, ", ".join(sorted(asked)) or "the default", required, severity)
 
     yield from judge_runs(bundle, judge)

@@ -1,8 +1,9 @@
 """Two buffers share memory, or a buffer moved.
 
 ## What it checks
-The buffers of A, B and D of all rotation sets lie side by side without overlap, each as long as its
-operand, and every one of them lies after the last launch where it lay before the first.
+The buffers of A, B, D and of the scales, if the format has some, of all rotation sets lie side by
+side without overlap, each as long as its operand, and every one of them lies after the last launch
+where it lay before the first.
 
 ## Why it matters
 Sets that share memory rotate in name only: the operands stay in the cache. An output that moved was
@@ -27,10 +28,10 @@ from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, rule
 from kit.checker.runs import MeasuredRun, judge_runs
 from kit.ruleset import Ruleset
+from kit.surfaces import SURFACES, TITLES, byte_size, surfaces
 from kit.trace import BUFFERS, Table
 
 _LONGEST = 2**61
-_NAMES = "ABD"
 
 
 @rule("GK306", "buffers-not-rotated", clauses=("M06",), since="2026.1")
@@ -56,11 +57,12 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
 
 
 def _sizes(run: MeasuredRun) -> list[int]:
+    """Bytes by the operand's code; what the format does not have, as the bytes of D."""
     work, row = run.case.workload, run.number_format
-    bits = ((work.elements("a"), row.bits), (work.elements("b"), row.bits),
-            (work.elements("d"), row.output_bits))  # fmt: skip
-    return [min(elements * width // 8, _LONGEST) for elements, width in bits]
+    own = surfaces(row)
+    found = (byte_size(work, row, name if name in own else "d") for name in SURFACES)
+    return [min(size, _LONGEST) for size in found]
 
 
 def _name(buffers: Table, row: int) -> str:
-    return f"{_NAMES[buffers['operand'][row]]}, set {buffers['set'][row]}"
+    return f"{TITLES[buffers['operand'][row]]}, set {buffers['set'][row]}"

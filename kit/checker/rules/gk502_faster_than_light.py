@@ -1,9 +1,10 @@
 """A run was faster than its hardware can be at the clocks that were sampled.
 
 ## What it checks
-The speed-of-light time of the GEMM, from the product's rate per SM and clock, the sampled graphics
-and memory clock and the bytes of A, B and D, over the measured mean period: at most the edition's
-limit, just above 1 for the clock's own sampling error.
+The speed-of-light time of the GEMM, from the product's rate per SM and clock in the arithmetic that
+the program executed, the sampled graphics and memory clock and the bytes of A, B, D and the scales,
+over the measured mean period: at most the edition's limit, just above 1 for the clock's own
+sampling error.
 
 ## Why it matters
 No schedule beats arithmetic and bandwidth. A faster result means that work was left out, that
@@ -56,4 +57,7 @@ def _reason(entry: RecomputedRun) -> str:
         return "the kit's table has no one product with these hardware figures"
     if entry.metrics.graphics_mhz is None or entry.metrics.memory_mhz is None:
         return "graphics or memory clock was not sampled in the profiling windows"
-    return f"the rate {entry.run.number_format.sol_rates[0]} of {row.product} is not known"
+    executed = entry.metrics.executed
+    if executed in ("several", "unknown"):
+        return f"the arithmetic of its program is {executed}"
+    return f"the rate of {row.product} in {executed} is not known"

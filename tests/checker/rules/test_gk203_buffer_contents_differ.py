@@ -7,6 +7,7 @@ from bundles import (
     BATCHED,
     DECODE,
     GUIDELINE,
+    MXFP8,
     PLAIN,
     changed,
     findings,
@@ -16,6 +17,7 @@ from bundles import (
     in_every_run,
     outcome,
     result,
+    scaled,
     with_column,
     with_plan,
     with_rows,
@@ -66,7 +68,7 @@ def test_a_column_that_is_not_uniform_fails_alone_and_names_buffer_and_bin(case)
 
 @pytest.mark.parametrize(("deviations", "wanted"), [(6.9, "pass"), (7.1, "fail")])
 def test_a_bin_may_be_off_by_seven_standard_deviations_and_no_more(deviations, wanted):
-    share = uniform_shares(number_format("bf16")).bins[3]
+    share = uniform_shares(number_format("bf16"), "a").bins[3]
     elements = 8192 * 16384
     target = elements * share + deviations * np.sqrt(elements * share * (1 - share)) + 6
     missing = int(target) - int(honest_gpu().cases[GUIDELINE].runs[0].tables[FILE]["bin_3"][0])
@@ -158,7 +160,43 @@ def test_a_zero_fill_holds_nothing_but_zeros():
     for column, value in (("zeros", 65535), ("checksum", 1)):
         bundle = with_column(fixed_frequency(), DECODE, 1, FILE, column, set_cell(0, value))
         (finding, *_) = findings(CODE, bundle)
-        assert finding.required == "65536 zeros"
+        assert finding.required == "65536 zeros, checksum 0"
+
+
+@pytest.mark.parametrize("fill", ["uniform", "zero"])
+def test_scales_are_filled_as_the_seed_says_to_the_last_set(fill):
+    assert outcome(CODE, replace(scaled(fill), auditor=DEEP)) == "pass"
+    assert outcome(CODE, scaled(fill)) == "pass"
+
+
+@pytest.mark.parametrize(("code", "name"), [(3, "scales of A"), (4, "scales of B")])
+def test_a_scale_that_differs_is_found_and_named(code, name):
+    operand = scaled().cases[MXFP8].runs[0].tables[FILE]["operand"]
+    row = int(np.flatnonzero(operand == code)[0])
+    bundle = everywhere(scaled(), "checksum", set_cell(row, lambda value: value ^ 1))
+    assert changed(bundle) == {CODE: "fail"}
+    assert {
+        f"({name}, set 0): checksum" in finding.place for finding in findings(CODE, bundle)
+    } == {True}
+
+
+def test_scales_of_one_are_no_uniform_fill_and_others_no_zero_fill():
+    assert outcome(CODE, with_plan(scaled("zero"), test_type__fill="uniform")) == "fail"
+    assert outcome(CODE, with_plan(scaled(), test_type__fill="zero")) == "fail"
+    operand = scaled("zero").cases[MXFP8].runs[0].tables[FILE]["operand"]
+    row = int(np.flatnonzero(operand == 3)[0])
+    bundle = with_column(scaled("zero"), MXFP8, 1, FILE, "checksum", set_cell(row, 5))
+    # 127 is the pattern of one in float8_e8m0fnu; place j counts 2j + 1 times, n^2 in all.
+    elements = 64 * 128 // 32
+    checksum = 127 * 0x9E3779B1 * elements**2 % 2**32
+    assert findings(CODE, bundle)[0].required == f"0 zeros, checksum {checksum}"
+
+
+def test_scales_are_part_of_the_order_of_rows():
+    short = with_rows(scaled(), MXFP8, 1, FILE, lambda table: table["operand"] < 3)
+    (finding, *_) = findings(CODE, short)
+    wanted = "A, then of B, then of D, then of scales of A, then of scales of B"
+    assert finding.required.endswith(wanted)
 
 
 def test_a_uniform_fill_called_zero_fails_and_the_other_way_round():

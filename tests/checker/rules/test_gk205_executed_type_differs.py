@@ -12,12 +12,15 @@ from bundles import (
     honest_gpu,
     outcome,
     result,
+    scaled,
+    with_environment,
     with_field,
     with_hlo,
     with_plan,
 )
 from hlo_texts import library_gemms
 from kit.bundle.layout import hlo_name
+from kit.number_format import FORMATS
 from kit.plan import Case
 
 CODE = "GK205"
@@ -29,7 +32,7 @@ def test_operands_of_another_type_warn_open_and_fail_closed():
         assert changed(bundle) == {CODE: severity}
         found = findings(CODE, bundle)
         assert len(found) == 3  # one for each run that launched it
-        assert found[0].found == "f32: bf16 is emulated"
+        assert found[0].found == "f32: bf16 is emulated in tf32"
         (name,) = bundle.cases[DECODE].hlo
         assert found[0].place == f"data/cases/{DECODE}/{name}: operands of the products"
 
@@ -38,7 +41,7 @@ def test_a_converted_operand_on_a_cpu_is_called_emulated():
     """bf16 on a CPU: XLA converts both operands to f32 and multiplies those."""
     bundle = with_hlo(honest_cpu(), PLAIN, lambda text: text.replace("f32[", "f64["))
     (finding, _) = findings(CODE, bundle)
-    assert finding.found == "f64: fp32 is emulated"
+    assert finding.found == "f64: fp32 is emulated in fp64"
     assert finding.severity == "warn"
 
 
@@ -59,7 +62,10 @@ def as_format(number_format, **hlo):
     return bundle
 
 
-@pytest.mark.parametrize("number_format", ["fp64", "bf16", "fp16", "e4m3", "int8", "tf32"])
+PLAIN_FORMATS = sorted(set(FORMATS) - {"fp32", "mxfp8", "nvfp4"})
+
+
+@pytest.mark.parametrize("number_format", PLAIN_FORMATS)
 def test_every_format_in_its_own_type_passes(number_format):
     assert outcome(CODE, as_format(number_format)) == "pass"
 
@@ -72,6 +78,46 @@ def test_fp32_must_ask_for_the_highest_precision_on_a_gpu():
         assert finding.required.startswith("HIGHEST")
     algorithm = {"precision": "HIGHEST", "algorithm": "ALG_DOT_TF32_TF32_F32"}
     assert outcome(CODE, as_format("fp32", **algorithm)) == "fail"
+
+
+def test_operands_of_two_types_may_come_in_either_order_but_not_be_one_type():
+    mixed = as_format("e5m2_e4m3")
+    (text,) = mixed.cases[GUIDELINE].hlo.values()
+    pair = text.replace("custom-call(%a.0, %b.0)", "custom-call(%b.0, %a.0)")
+    assert outcome(CODE, with_hlo(mixed, GUIDELINE, lambda _: pair)) == "pass"
+    one = text.replace("f8e5m2", "f8e4m3fn")
+    (finding, *_) = findings(CODE, with_hlo(mixed, GUIDELINE, lambda _: one))
+    assert finding.found == "f8e4m3fn: e5m2_e4m3 is emulated in fp8"
+    assert finding.required == "f8e5m2 x f8e4m3fn for e5m2_e4m3"
+
+
+def test_a_scaled_format_that_a_host_dequantises_is_emulated():
+    found = findings(CODE, scaled())
+    assert {(finding.found, finding.severity) for finding in found} == {
+        ("f32: mxfp8 is emulated in fp32", "warn"),
+        ("f32: nvfp4 is emulated in fp32", "warn"),
+    }
+    assert found[0].required == "f8e4m3fn scaled by f8e8m0fnu for mxfp8"
+
+
+@pytest.mark.parametrize("number_format", ["mxfp8", "nvfp4"])
+def test_a_scaled_product_must_read_its_scales(number_format):
+    """The operands' type alone does not make e4m3 mxfp8."""
+    plain = as_format(number_format)
+    (finding, *_) = findings(CODE, plain)
+    assert "is emulated in" in finding.found
+
+    def block_scaled(text):
+        return text.replace("__cublas$lt$matmul$f8", "__op$block_scaled_dot").replace(
+            "__cublas$lt$matmul", "__op$block_scaled_dot"
+        )
+
+    scaled_product = with_hlo(plain, GUIDELINE, block_scaled)
+    assert (
+        outcome(CODE, with_environment(scaled_product, device__compute_capability="10.0")) == "pass"
+    )
+    (finding, *_) = findings(CODE, scaled_product)
+    assert finding.found.endswith(f"{number_format} is emulated in bf16")  # on a Hopper GPU
 
 
 def test_tf32_at_the_highest_precision_is_fp32():

@@ -1,6 +1,7 @@
 import pytest
 
 from bundles import (
+    BATCHED,
     DECODE,
     GUIDELINE,
     PLAIN,
@@ -106,3 +107,37 @@ def test_loop_counters_have_no_place_in_other_modes():
     for number in (1, 2, 3):
         bundle = with_field(bundle, DECODE, number, "dispatch.mode", "unrolled")
     assert any(finding.place.endswith("loop counters") for finding in findings(CODE, bundle))
+
+
+def resized(old, new):
+    return lambda text: text.replace(f"%a.0 = {old}", f"%a.0 = {new}")
+
+
+def test_products_of_other_sizes_are_not_the_ones_that_are_counted():
+    """Half of K never ran; twice of it is padding, which is a departure that may be disclosed."""
+    halved = resized("bf16[8,8192]", "bf16[8,4096]")
+    bundle = with_hlo(honest_gpu(), DECODE, halved)
+    (finding, *_) = findings(CODE, bundle)
+    product = 2 * 8 * 8192 * 8192
+    assert finding.found == str(product + product // 2)
+    assert finding.required == f"{2 * product}, which is 2·M·N·K·batch for each of 2"
+    assert finding.severity == "fail"
+    padded = with_hlo(honest_gpu(), DECODE, resized("bf16[8,8192]", "bf16[8,16384]"))
+    assert outcome(CODE, padded) == "warn"
+    closed = with_hlo(honest_gpu("closed"), DECODE, resized("bf16[8,8192]", "bf16[8,16384]"))
+    assert outcome(CODE, closed) == "fail"
+
+
+def test_every_matrix_of_a_batch_counts():
+    """A program that multiplies one matrix of the batch is not the batched product."""
+    assert outcome(CODE, honest_cpu()) == "pass"
+    one = with_hlo(honest_cpu(), BATCHED, lambda text: text.replace("f64[2,64,48]", "f64[1,64,48]"))
+    (finding, *_) = findings(CODE, one)
+    assert finding.place.endswith("operations of the products")
+
+
+def test_products_without_sizes_prove_nothing():
+    bundle = with_hlo(honest_gpu(), DECODE, lambda text: text.replace("contracting", "other"))
+    found = result(CODE, bundle)
+    assert found.outcome == "unproven"
+    assert "does not tell the sizes" in found.reason

@@ -1,14 +1,17 @@
+import numpy as np
 import pytest
 
 from bundles import (
     DECODE,
     GUIDELINE,
+    NVFP4,
     PLAIN,
     changed,
     findings,
     honest_cpu,
     honest_gpu,
     outcome,
+    scaled,
     with_column,
     without_table,
 )
@@ -60,6 +63,25 @@ def test_a_buffer_that_moved_fails_alone():
     (finding,) = findings(CODE, bundle)
     assert finding.place.endswith("-01/buffers.csv: row 6 (D, set 1)")
     assert finding.found.startswith(str(elsewhere))
+
+
+def test_scales_rotate_too():
+    """Each set has scales of its own, beside its operands and behind none of the other sets."""
+    assert outcome(CODE, scaled()) == "pass"
+    table = scaled().cases[NVFP4].runs[0].tables[FILE]
+    first, second = np.flatnonzero(table["operand"] == 4)[:2]
+    bundle = with_address(scaled(), NVFP4, second, int(table["address_before"][first]))
+    assert changed(bundle) == {CODE: "fail"}
+    (finding,) = findings(CODE, bundle)
+    assert finding.found == "scales of B, set 1 begins inside scales of B, set 0"
+
+
+@pytest.mark.parametrize(("overlap", "wanted"), [(0, "pass"), (1, "fail")])
+def test_four_bit_elements_are_packed(overlap, wanted):
+    table = scaled().cases[NVFP4].runs[0].tables[FILE]
+    end_of_first = int(table["address_before"][0]) + 64 * 128 // 2
+    bundle = with_address(scaled(), NVFP4, 1, end_of_first - overlap)
+    assert outcome(CODE, bundle) == wanted
 
 
 def test_without_the_table_nothing_is_proven():

@@ -5,12 +5,15 @@ import pytest
 from bundles import (
     DECODE,
     GUIDELINE,
+    MXFP8,
+    NVFP4,
     PLAIN,
     changed,
     findings,
     honest_cpu,
     honest_gpu,
     outcome,
+    scaled,
     with_environment,
     with_field,
     with_plan,
@@ -39,6 +42,15 @@ def test_one_set_too_few_fails():
     )
     more = with_field(honest_cpu(), PLAIN, 1, "rotation.sets", needed + 1)
     assert outcome(CODE, more) == "pass"
+
+
+def test_scales_count_and_four_bit_elements_are_packed():
+    found = {case: scaled().cases[case].runs[0].document.rotation for case in (MXFP8, NVFP4)}
+    operands = 64 * 128 + 48 * 128
+    assert found[MXFP8].input_bytes_per_set == operands + operands // 32
+    assert found[NVFP4].input_bytes_per_set == operands // 2 + operands // 16
+    bundle = with_field(scaled(), NVFP4, 1, "rotation.input_bytes_per_set", operands // 2)
+    assert changed(bundle) == {CODE: "fail"}
 
 
 def test_a_large_problem_still_needs_two_sets():

@@ -11,6 +11,7 @@ from bundles import (
     result,
     with_column,
     with_environment,
+    with_hlo,
     with_run,
 )
 
@@ -84,3 +85,15 @@ def test_a_fault_is_not_hidden_by_a_run_without_clocks():
 
     broken = with_run(at_share(1.10), GUIDELINE, 3, blind, derive=False)
     assert outcome(CODE, broken) == "fail"
+
+
+def test_an_emulated_format_is_held_to_what_was_executed():
+    """A bf16 figure of 87 % of light is 174 % of it if the products were tf32."""
+    broken = with_hlo(honest_gpu(), GUIDELINE, lambda text: text.replace("bf16[", "f32["))
+    assert outcome(CODE, broken) == "fail"
+
+
+def test_a_program_that_cannot_be_read_has_no_light():
+    found = result(CODE, with_hlo(honest_gpu(), GUIDELINE, lambda _: "nothing"))
+    assert found.outcome == "unproven"
+    assert "the arithmetic of its program is unknown" in found.reason
