@@ -8,6 +8,12 @@ import pytest
 from nvml_stub.stub import NvmlStub, build
 
 
+@pytest.fixture(autouse=True)
+def own_locks(tmp_path_factory, monkeypatch):
+    """Device locks of this session only: whoever else measures here is not in its way."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.getbasetemp()))
+
+
 @pytest.fixture(scope="session")
 def nvml_library(tmp_path_factory) -> Callable[..., Path]:
     """Folder of the compiled stub without the functions named; each is built once."""

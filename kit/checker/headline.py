@@ -16,7 +16,8 @@ _LONGEST_PROBLEM = 2000
 _MEASURED = (
     "executed", "native", "period_ns", "flops_per_s", "spread", "replicate_range", "graphics_mhz",
     "power_mw", "sol_fraction", "period_over_kernel", "dram_read_ratio",
-    "sol_fraction_at_maximum_clock", "datasheet_fraction", "energy_per_gemm_j", "flops_per_s_per_watt",
+    "sol_fraction_at_maximum_clock", "datasheet_fraction", "energy_per_gemm_j",
+    "flops_per_s_per_watt",
 )  # fmt: skip
 
 

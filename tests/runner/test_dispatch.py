@@ -15,8 +15,9 @@ AUTO = Backend("jax_gemm", "cuda", "auto", "library", 0)
 
 def test_pilot_measures_call_cost_and_period():
     found = pilot(FakeBackend(gemm_s=0.004, enqueue_s=0.001), "single", time.monotonic_ns)
-    assert found.enqueue_ns == pytest.approx(1e6, rel=0.5)
-    assert found.period_ns == pytest.approx(4e6, rel=0.5)
+    # A busy machine sleeps longer, never shorter: only the order is certain.
+    assert 1e6 <= found.enqueue_ns < found.period_ns
+    assert found.period_ns >= 4e6
 
 
 @pytest.mark.parametrize(
