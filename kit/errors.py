@@ -41,3 +41,7 @@ class MeasurementError(KitError):
     """The machine could not measure what was asked: no GPU, no memory, a lost device."""
 
     exit_code = 6
+
+
+class UntunedError(MeasurementError):
+    """XLA refused to compile from stored autotune results: nothing was tuned anew."""

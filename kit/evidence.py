@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from kit.plan import DispatchMode, TimingMethod
+from kit.plan import DispatchMode, Implementation, TimingMethod
 from kit.records import to_json
 
 Status = Literal[
@@ -21,7 +21,9 @@ Status = Literal[
     "timed_out",
     "device_error",
     "interrupted",
+    "untuned",
 ]
+TraceStatus = Literal["ok", "not_asked", "not_applicable", "failed"]
 StopReason = Literal["settled", "seconds", "cap"]
 CoolDownStop = Literal["idle", "seconds", "cap"]
 MetricStatus = Literal[
@@ -178,7 +180,10 @@ class Identity:
 class Executable:
     """What was compiled. `hlo` names a file beside `case.json`: the normalised optimised HLO.
 
-    `options` are XLA's compiler options of this executable. Byte counts are those of XLA's memory
+    `implementation` says whose GEMM kernels it may use; on a CPU `library` stands for XLA's choice.
+    `options` are XLA's compiler options of this executable, paths cut down to file names.
+    `autotune` names a file beside `case.json`: the autotune results that were replayed; null where
+    there were none, for `autotune_reason`. Byte counts are those of XLA's memory
     analysis; `alias_bytes` is the output written in place into donated buffers.
     """
 
@@ -187,6 +192,28 @@ class Executable:
     gemms_per_call: int
     alias_bytes: int
     temporary_bytes: int
+    implementation: Implementation
+    autotune: str | None
+    autotune_reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A program that the tuner compiled in a fresh process, its `attempt`, or failed to compile.
+
+    `hlo` is the name that its normalised HLO's file would have. `gemms` and `extra` are the census
+    of that HLO. `period_ns` is one GEMM's period in the tuner's pilot. What is null is so for the
+    `reason`.
+    """
+
+    attempt: int
+    implementation: Implementation
+    mode: DispatchMode
+    hlo: str | None
+    gemms: dict[str, int]
+    extra: dict[str, int]
+    period_ns: float | None
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,12 +222,14 @@ class Dispatch:
 
     `single`: one GEMM a call. `unrolled`: one for each set of a chunk. `device_loop`: all sets,
     several times over. The pilot measured one call's host cost and one GEMM's period in this mode.
+    `candidates` are the programs among which the tuner chose; empty where no tuner ran.
     """
 
     mode: DispatchMode
     reason: str
     pilot_enqueue_ns: int | None
     pilot_period_ns: int | None
+    candidates: tuple[Candidate, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,6 +388,30 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class KernelTrace:
+    """The kernels of a few calls, traced in a process of its own after the run (`trace.json`).
+
+    `names` are what `name` of `kit.trace.KERNELS` counts into. `launches` is how often the GEMM's
+    kernel `gemm_name` ran in the `calls` traced. `graphics_mhz` is the mean clock meanwhile, null
+    where it was not read. Without a trace the counts are 0, `names` is empty, and `reason` says
+    why there is none.
+    """
+
+    status: TraceStatus
+    reason: str
+    calls: int
+    launches: int
+    names: tuple[str, ...]
+    gemm_name: str | None
+    graphics_mhz: float | None
+
+
+def no_trace(status: TraceStatus, reason: str) -> KernelTrace:
+    """The record that nothing was traced, and why."""
+    return KernelTrace(status, reason, 0, 0, (), None, None)
+
+
+@dataclass(frozen=True, slots=True)
 class RunOutcome:
     """How one attempt ended. A run with status `measured` has a folder, others only this line."""
 
@@ -382,7 +435,8 @@ class RunMetrics:
 
     Periods in ns per launch, rate in FLOP/s. `spread` is the standard deviation of the windows'
     periods over their mean. Telemetry figures are means over exactly the profiling interval;
-    null where the series is missing or the interval holds too few samples.
+    null where the series is missing or the interval holds too few samples. `kernel_ns` is the
+    median device time of one GEMM with its own helper kernels, by the kernel trace; null without.
 
     `sol_fraction` is the guideline's: at the sampled clocks, which are the locked ones in a test
     at a fixed frequency. The shares of speed of light at the device's maximum clocks and of the
@@ -411,6 +465,8 @@ class RunMetrics:
     datasheet_fraction: float | None
     energy_per_gemm_j: float | None
     flops_per_s_per_watt: float | None
+    kernel_ns: float | None
+    period_over_kernel: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,19 +182,34 @@ def _loops(found: dict[str, list[Instruction]], entry: str) -> list[tuple[str, i
 
 
 class _Bodies:
-    """Opcodes of called computations, each counted once however often it is called."""
+    """Opcodes of called computations, each counted once however often it is called.
+
+    Triton's GEMM fusions hold one fusion for each operand, with what is done to it on the way in.
+    Fusions inside those are counted as such: XLA makes none.
+    """
 
     def __init__(self, found: dict[str, list[Instruction]]) -> None:
         self._found = found
         self._counted: dict[str, Counter[str]] = {}
+        self._operands: dict[str, Counter[str]] = {}
 
     def work(self, name: str) -> Counter[str]:
         if name not in self._counted:
-            body = self._found.get(name, [])
-            self._counted[name] = Counter(
-                instruction.opcode for instruction in body if instruction.opcode not in _FREE
-            )
+            work: Counter[str] = Counter()
+            for instruction in self._found.get(name, []):
+                called = _CALLS.search(instruction.rest) if instruction.opcode == "fusion" else None
+                work.update(self._own(called.group(1)) if called else _work_of([instruction]))
+            self._counted[name] = work
         return self._counted[name]
+
+    def _own(self, name: str) -> Counter[str]:
+        if name not in self._operands:
+            self._operands[name] = _work_of(self._found.get(name, []))
+        return self._operands[name]
+
+
+def _work_of(instructions: list[Instruction]) -> Counter[str]:
+    return Counter(i.opcode for i in instructions if i.opcode not in _FREE)
 
 
 def _operand_types(instruction: Instruction, shapes: dict[str, str]) -> set[str]:

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
-from kit.evidence import CaseMetrics, DeviceFacts, RunMetrics, TimingRecord
+from kit.evidence import CaseMetrics, DeviceFacts, KernelTrace, RunMetrics, TimingRecord
 from kit.gpu_table import GpuRow, row_for
+from kit.kernels import kernel_figures
 from kit.number_format import number_format
 from kit.plan import Case
 from kit.sol import SpeedOfLight, speed_of_light
@@ -15,14 +16,15 @@ from kit.trace import CLOCKS, ENERGY, POWER, PROFILING, WINDOWS, Table
 MINIMUM_SAMPLES = 2
 
 
-def derive_run(
+def derive_run(  # noqa: PLR0913, PLR0917 - all that a run's figures come from
     case: Case,
     device: DeviceFacts,
     number: int,
     timing: TimingRecord,
     tables: dict[str, Table],
+    trace: KernelTrace | None = None,
 ) -> RunMetrics:
-    """Figures of one run from its windows and telemetry.
+    """Figures of one run from its windows, its telemetry and its kernel trace.
 
     The mean period is the profiling windows' total device time over their launches. Telemetry is
     averaged over exactly the profiling windows.
@@ -50,6 +52,8 @@ def derive_run(
     fastest = _speed_of_light(case, row, device.maximum_graphics_mhz, device.maximum_memory_mhz)
     sheet = row and row.datasheet_flops_per_s(number_format(case.number_format).sol_rates)
     energy_mw = energy_power_mw(tables.get(ENERGY.file), start_ns, end_ns)
+    kernels = kernel_figures(trace, tables)
+    kernel_ns = kernels.kernel_ns if kernels and kernels.kernel_ns > 0 else None
     return RunMetrics(
         device=device.id,
         number=number,
@@ -72,6 +76,8 @@ def derive_run(
         datasheet_fraction=flops_per_s / sheet if sheet else None,
         energy_per_gemm_j=None if energy_mw is None else energy_mw * mean_period_ns * 1e-12,
         flops_per_s_per_watt=flops_per_s / (energy_mw * 1e-3) if energy_mw else None,
+        kernel_ns=kernel_ns,
+        period_over_kernel=mean_period_ns / kernel_ns if kernel_ns else None,
     )
 
 

@@ -21,8 +21,10 @@ TestTypeName = Literal["fixed_power", "fixed_frequency"]
 Fill = Literal["uniform", "zero"]
 Platform = Literal["cpu", "cuda"]
 DispatchMode = Literal["single", "unrolled", "device_loop"]
+Implementation = Literal["library", "triton"]
 TimingMethod = Literal["cuda_events", "host_clock"]
 
+MOST_ATTEMPTS = 9
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
@@ -63,11 +65,18 @@ class KindOfTest:
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """Who multiplies. `name` is a module of `kit.backends`."""
+    """Who multiplies. `name` is a module of `kit.backends`.
+
+    `implementation` says whose GEMM kernels XLA may use: the vendor library's, Triton's, or the
+    faster ones in a pilot. `tuning_attempts` counts fresh processes in which XLA tunes each case on
+    each GPU before its first run; with 0 every run tunes for itself.
+    """
 
     name: str
     platform: Platform
     dispatch: Literal["auto", "single", "unrolled", "device_loop"]
+    implementation: Literal["library", "triton", "best"]
+    tuning_attempts: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +112,13 @@ class Phases:
 
 
 @dataclass(frozen=True, slots=True)
+class EvidencePlan:
+    """What is taken beside the measurement itself. `kernel_trace` concerns GPUs only."""
+
+    kernel_trace: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
     """One workload in one number format; `id` names its folder in the bundle."""
 
@@ -132,6 +148,7 @@ class RunPlan:
     timing: Timing
     telemetry: Telemetry
     phases: Phases
+    evidence: EvidencePlan
     cases: tuple[Case, ...]
     overrides: tuple[str, ...]
 
@@ -192,12 +209,25 @@ class RunPlan:
         )  # fmt: skip
         lockable = not self.test_type.lock or (needs_clock and self.backend.platform == "cuda")
         _require(lockable, "test_type.lock", True, "false but for fixed_frequency on a GPU")
+        self._validate_tuning()
         self._validate_phases()
         seen: set[str] = set()
         for case in self.cases:
             _validate_case(case)
             _require(case.id not in seen, "suite.cases", case.id, "each case once")
             seen.add(case.id)
+
+    def _validate_tuning(self) -> None:
+        backend = self.backend
+        attempts = backend.tuning_attempts
+        if backend.platform == "cpu":
+            _require(backend.implementation == "library", "backend.implementation",
+                     backend.implementation, "library on a CPU")  # fmt: skip
+            _require(attempts == 0, "backend.tuning_attempts", attempts, "0 on a CPU")
+        _require(0 <= attempts <= MOST_ATTEMPTS, "backend.tuning_attempts", attempts,
+                 f"0 to {MOST_ATTEMPTS}")  # fmt: skip
+        _require(attempts > 0 or backend.implementation != "best", "backend.tuning_attempts",
+                 attempts, "1 or more for implementation best")  # fmt: skip
 
     def _validate_phases(self) -> None:
         phases = self.phases

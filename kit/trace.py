@@ -164,5 +164,16 @@ OUTPUTS = TableContract(
     ordered_by="set",
     strictly=False,
 )
+KERNELS = TableContract(
+    "kernels.csv",
+    "every kernel, copy and memset that the device ran while it was traced",
+    (
+        Column("name", "index into `names` of `trace.json`", 9_999),
+        Column("start_ns", "device time of its start, above that of the first one", _NS),
+        Column("duration_ns", "device time from its start to its end", _NS, minimum=1),
+    ),
+    ordered_by="start_ns",
+    strictly=False,
+)
 TELEMETRY_TABLES = (CLOCKS, POWER, ENERGY, HOST)
-TABLES = {table.file: table for table in (WINDOWS, *TELEMETRY_TABLES, BUFFERS, OUTPUTS)}
+TABLES = {table.file: table for table in (WINDOWS, *TELEMETRY_TABLES, BUFFERS, OUTPUTS, KERNELS)}

@@ -19,6 +19,7 @@ from edits import (
     with_field,
     with_fields,
     with_hlo,
+    with_kernels,
     with_lead,
     with_plan,
     with_rows,
@@ -27,12 +28,14 @@ from edits import (
     with_table,
     without_column,
     without_table,
+    without_trace,
     write,
 )
 from hlo_texts import looped_gemms
 from honest import rederived
 from honest_cpu import BATCHED, PLAIN
 from honest_gpu import DECODE, GUIDELINE
+from honest_kernels import kernels
 from kit.checker.catalogue import all_rules
 from kit.checker.judge import run_rule
 from kit.ruleset import ruleset
@@ -41,8 +44,9 @@ __all__ = [
     "BATCHED", "DECODE", "GUIDELINE", "PLAIN", "changed", "codes", "device_loop", "field",
     "findings", "fixed_frequency", "honest_cpu", "honest_gpu", "in_every_run", "outcome",
     "rederived", "reseal", "result", "rules", "with_claims", "with_column", "with_environment",
-    "with_field", "with_fields", "with_hlo", "with_lead", "with_plan", "with_rows", "with_run",
-    "with_system", "with_table", "without_column", "without_table", "write",
+    "with_field", "with_fields", "with_hlo", "with_kernels", "with_lead", "with_plan", "with_rows",
+    "with_run", "with_system", "with_table", "without_column", "without_table", "without_trace",
+    "write",
 ]  # fmt: skip
 
 
@@ -73,6 +77,8 @@ def device_loop(division="open"):
         bundle = with_field(bundle, DECODE, number, "dispatch.mode", "device_loop")
         bundle = with_field(bundle, DECODE, number, "executable.gemms_per_call", 32)
         bundle = with_lead(bundle, DECODE, number, 31 * 32 * 33_000)
+        looped = kernels(33_000, 4, 32, [number, 32], sets=2, mhz=1980.0)
+        bundle = with_kernels(bundle, DECODE, number, lambda _, looped=looped: looped)
     return bundle
 
 

@@ -139,6 +139,24 @@ def with_column(bundle, case, number, file, column, change):
     return with_table(bundle, case, number, file, edit)
 
 
+def with_kernels(bundle, case, number, change):
+    """The kernel trace replaced by `change((trace, table))`; no table where that gives None."""
+
+    def edit(run):
+        trace, table = change((run.trace, run.tables.get("kernels.csv")))
+        tables = {name: held for name, held in run.tables.items() if name != "kernels.csv"}
+        if table is not None:
+            tables["kernels.csv"] = table
+        return replace(run, trace=trace, tables=tables)
+
+    return with_run(bundle, case, number, edit)
+
+
+def without_trace(bundle, case, number, trace=None):
+    """The run without kernels; `trace` is what `trace.json` says about it, None for no file."""
+    return with_kernels(bundle, case, number, lambda _: (trace, None))
+
+
 def with_lead(bundle, case, number, lead_ns):
     """The host handed over each window's launches `lead_ns` before the device worked on them."""
     run = next(run for run in bundle.cases[case].runs if run.document.number == number)
@@ -195,14 +213,20 @@ def in_every_run(bundle, edit, *arguments):
 
 def with_hlo(bundle, case, change):
     """The case's HLO text changed, its file and the runs' reference to it renamed to match."""
-    ((_, text),) = bundle.cases[case].hlo.items()
+    ((old, text),) = bundle.cases[case].hlo.items()
     name, new = hlo_file(change(text))
     found = bundle.cases[case]
-    runs = tuple(
-        replace(run, document=with_fields(run.document, executable__hlo=name)) for run in found.runs
-    )
+    runs = tuple(replace(run, document=_of_program(run.document, old, name)) for run in found.runs)
     cases = bundle.cases | {case: replace(found, hlo={name: new}, runs=runs)}
     return replace(bundle, cases=cases)
+
+
+def _of_program(document, old, name):
+    candidates = tuple(
+        replace(candidate, hlo=name) if candidate.hlo == old else candidate
+        for candidate in document.dispatch.candidates
+    )
+    return with_fields(document, executable__hlo=name, dispatch__candidates=candidates)
 
 
 def write(bundle, folder):
@@ -217,8 +241,12 @@ def write(bundle, folder):
         writer.write_record(layout.case_file(name), case.record)
         for file, text in case.hlo.items():
             writer.write_text(layout.hlo_file(name, file), text)
+        for file, text in case.autotune.items():
+            writer.write_text(layout.autotune_file(name, file), text)
         for run in case.runs:
             writer.write_record(f"{run.path}/run.json", run.document)
+            if run.trace is not None:
+                writer.write_record(f"{run.path}/{layout.TRACE}", run.trace)
             for file, table in run.tables.items():
                 writer.write_table(run.path, TABLES[file], table.columns)
     return writer.seal()

@@ -2,6 +2,7 @@
 
 import time
 from contextlib import nullcontext
+from pathlib import Path
 
 import numpy as np
 
@@ -14,13 +15,16 @@ class FakeBackend:
 
     transfer_guard = "disallow"
 
-    def __init__(self, gemm_s=0.001, enqueue_s=0.0):
+    def __init__(self, gemm_s=0.001, enqueue_s=0.0, programs=None):
         self.gemm_s = gemm_s
+        self.programs = programs or {}
+        """What else implementations compile to: (HLO text or an exception, seconds a GEMM)."""
         self.enqueue_s = enqueue_s
         self.per_call = 1
         self.sets = 0
         self.busy_until = time.monotonic()
         self.events = []
+        self.launched = 0
 
     def guard(self):
         return nullcontext()
@@ -31,12 +35,23 @@ class FakeBackend:
     def settings(self):
         return {}
 
-    def compile(self, mode, sets):
+    def compile(self, mode, sets, build):
         from kit.rotation import sets_per_call, trips_per_call
 
         self.per_call = sets_per_call(mode, sets) * trips_per_call(mode)
-        self.events.append(("compile", mode, sets))
-        return Executable("", {}, self.per_call, 0, 0), "HloModule fake\n"
+        self.events.append(("compile", mode, sets, build))
+        hlo, _ = self.programs.get(build.implementation, ("HloModule fake\n", self.gemm_s))
+        if isinstance(hlo, Exception):
+            raise hlo
+        if build.dump_to is not None:
+            Path(build.dump_to).write_text(f"tuned {build.implementation}\n")
+        self.use(build.implementation)
+        executable = Executable("", {}, self.per_call, 0, 0, build.implementation, None, "")
+        return executable, hlo
+
+    def use(self, implementation):
+        if implementation in self.programs:
+            self.gemm_s = self.programs[implementation][1]
 
     def allocate(self, sets, fill, seed):
         self.events.append(("allocate", sets, fill, seed))
@@ -47,6 +62,7 @@ class FakeBackend:
 
     def enqueue(self, calls):
         time.sleep(self.enqueue_s * calls)
+        self.launched += calls * self.per_call
         begin = max(self.busy_until, time.monotonic())
         self.busy_until = begin + calls * self.per_call * self.gemm_s
         # JAX lets at most 32 executions run ahead of the device.
@@ -74,6 +90,20 @@ class FakeBackend:
     def sample_outputs(self, seed):
         self.events.append(("sample", seed))
         return Table({column.name: np.zeros(1, np.int64) for column in OUTPUTS.columns})
+
+    def record_kernels(self, work):
+        self.events.append(("record",))
+        began = self.launched
+        work()
+        gemms = self.launched - began
+        start_ns = np.arange(gemms, dtype=np.int64) * round(self.gemm_s * 1e9)
+        return ("fake_gemm",), Table(
+            {
+                "name": np.zeros(gemms, np.int64),
+                "start_ns": start_ns,
+                "duration_ns": np.full(gemms, round(self.gemm_s * 1e9)),
+            }
+        )
 
     def allocator_counters(self):
         return None

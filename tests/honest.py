@@ -129,7 +129,7 @@ def no_limits(reason):
     return Limits(*([None] * len(names)), missing=dict.fromkeys(names, reason))
 
 
-def assemble(name, plan, environment, runs, hlo):
+def assemble(name, plan, environment, runs, hlo, autotune=()):
     """A bundle of `runs` (RunEvidence by case id), with journal, outcomes and derived claims."""
     entries, outcomes, t_ns = [("bundle_started", 0, None, None, None, None)], {}, 0
     for case in plan.cases:
@@ -156,6 +156,7 @@ def assemble(name, plan, environment, runs, hlo):
             layout.case_folder(case.id),
             CaseRecord(case.id, outcomes[case.id]),
             dict([hlo[case.id]]),
+            dict(autotune),
             tuple(runs[case.id]),
         )
         for case in plan.cases
@@ -173,9 +174,9 @@ def assemble(name, plan, environment, runs, hlo):
     return rederived(bundle)
 
 
-def evidence(document, tables):
+def evidence(document, tables, trace):
     folder = layout.run_folder(document.case, document.device, document.number)
-    return RunEvidence(folder, document, tables)
+    return RunEvidence(folder, document, tables, trace)
 
 
 def rederived(bundle):

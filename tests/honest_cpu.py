@@ -29,12 +29,14 @@ from kit.evidence import (
     TelemetryRecord,
     TimingRecord,
     environment_digest,
+    no_trace,
 )
 from kit.fill import sample_seed
 from kit.number_format import number_format
 from kit.plan import (
     Backend,
     Declaration,
+    EvidencePlan,
     KindOfTest,
     Phases,
     RunPlan,
@@ -63,10 +65,11 @@ def plan():
         submission=Submission("example", "open", "rdi", "embedded_host", None),
         system=Declaration(None, None, None, None, None),
         test_type=KindOfTest("fixed_power", "uniform", None, lock=False),
-        backend=Backend("jax_gemm", "cpu", "auto"),
+        backend=Backend("jax_gemm", "cpu", "auto", "library", 0),
         timing=Timing("host_clock", 20),
         telemetry=Telemetry("host", 50, 50, 50),
         phases=Phases(0.5, 3_000, 0.1, 2.0, 7_000, 0.2, 1.0, 5.0),
+        evidence=EvidencePlan(kernel_trace=True),
         cases=build_cases(
             [
                 {
@@ -143,8 +146,13 @@ def _run(found, case, number, started_ns, executable):
             gemms_per_call=gemms,
             alias_bytes=gemms * output_bytes(case.workload, number_format(case.number_format)),
             temporary_bytes=0,
+            implementation="library",
+            autotune=None,
+            autotune_reason="XLA tunes nothing on a CPU",
         ),
-        dispatch=Dispatch("single" if gemms == 1 else "unrolled", "pilot", 30_000, int(period_ns)),
+        dispatch=Dispatch(
+            "single" if gemms == 1 else "unrolled", "pilot", 30_000, int(period_ns), ()
+        ),
         rotation=rotation,
         loops=Loops(0, "disallow", len(windows), None, None),
         timing=TimingRecord(method="host_clock", start=start, end=end, controls=()),
@@ -168,7 +176,7 @@ def _run(found, case, number, started_ns, executable):
         OUTPUTS.file: outputs_table(operands, rotation.sets, samples),
         HOST.file: host,
     }
-    return evidence(document, tables)
+    return evidence(document, tables, no_trace("not_applicable", "a CPU host has no GPU kernels"))
 
 
 def _host_table(start_ns, end_ns, rng):

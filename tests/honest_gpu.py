@@ -6,6 +6,7 @@ both wait for the same 134 MB of weights.
 """
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -22,8 +23,11 @@ from honest import (
     split,
     windows_table,
 )
+from honest_kernels import kernels
+from kit.bundle import layout
 from kit.evidence import (
     Anchor,
+    Candidate,
     Control,
     Dispatch,
     Executable,
@@ -38,10 +42,12 @@ from kit.evidence import (
     environment_digest,
 )
 from kit.fill import sample_seed
+from kit.metrics import derive_run
 from kit.number_format import number_format
 from kit.plan import (
     Backend,
     Declaration,
+    EvidencePlan,
     KindOfTest,
     Phases,
     RunPlan,
@@ -51,7 +57,7 @@ from kit.plan import (
     build_cases,
 )
 from kit.rotation import output_bytes
-from kit.trace import BUFFERS, CLOCKS, ENERGY, HOST, OUTPUTS, POWER, WINDOWS, Table
+from kit.trace import BUFFERS, CLOCKS, ENERGY, HOST, KERNELS, OUTPUTS, POWER, WINDOWS, Table
 from machines import H200, H200_ENVIRONMENT, H200_LIMITS, UUID_HASH
 from recorded import CLOCK_EVERY, ENERGY_EVERY, POWER_EVERY, recording
 
@@ -61,6 +67,7 @@ GEMMS_PER_CALL = {GUIDELINE: 1, DECODE: 2}
 REPLICATES = 3
 FIXED_POWER = KindOfTest("fixed_power", "uniform", None, lock=False)
 HELD_CLOCK = KindOfTest("fixed_frequency", "zero", 1980, lock=False)
+AUTOTUNE = (Path(__file__).parent / "data" / "h200" / "autotune.txt").read_text()
 START_UP_NS = 9_000_000_000
 """From the start of a run to its first telemetry: imports, compilation, filling."""
 
@@ -75,10 +82,11 @@ def plan_of(division, kind, case_ids):
         submission=Submission("example", division, "available", "h200_sxm", None),
         system=Declaration("One H200 SXM", 1, "air", None, None),
         test_type=kind,
-        backend=Backend("jax_gemm", "cuda", "auto"),
+        backend=Backend("jax_gemm", "cuda", "auto", "best", 2),
         timing=Timing("cuda_events", 40),
         telemetry=Telemetry("nvml", 20, 60, 200),
         phases=Phases(1.5, 10_000, 3.0, 60.0, 4_000, 2.0, 1.0, 30.0),
+        evidence=EvidencePlan(kernel_trace=True),
         cases=build_cases(
             [
                 {
@@ -119,6 +127,18 @@ def build(division, kind=FIXED_POWER, case_ids=(GUIDELINE, DECODE)):
         H200_ENVIRONMENT,
         runs,
         hlo,
+        [(layout.autotune_name(AUTOTUNE), AUTOTUNE)],
+    )
+
+
+def _candidates(mode, gemms, hlo, period_ns):
+    """Two tunings of the library, the second one slower, and a slower Triton."""
+    other, triton = "0123456789abcdef.hlo.txt", "fedcba9876543210.hlo.txt"
+    library = {"__cublas$lt$matmul": gemms}
+    return (
+        Candidate(1, "library", mode, hlo, library, {}, period_ns, ""),
+        Candidate(1, "triton", mode, triton, {"fusion": gemms}, {}, period_ns * 1.3, ""),
+        Candidate(2, "library", mode, other, library, {}, period_ns * 1.04, ""),
     )
 
 
@@ -152,6 +172,7 @@ def _run(plan, case, number, started_ns, hlo):
     counters = {"bytes_in_use": 2_147_483_648, "bytes_reserved": 0, "num_allocs": 6 + number,
                 "pool_bytes": 4_294_967_296}  # fmt: skip
     period_ns = profiling_ns / launches
+    mode = "single" if gemms == 1 else "unrolled"
     document = Run(
         case=case.id,
         device=H200.id,
@@ -165,12 +186,21 @@ def _run(plan, case, number, started_ns, hlo):
         identity=Identity(UUID_HASH, "0000:00:06.0", UUID_HASH, "00000000:00:06.0"),
         executable=Executable(
             hlo=hlo,
-            options={"xla_gpu_enable_triton_gemm": "False", "xla_gpu_enable_command_buffer": ""},
+            options={
+                "xla_gpu_enable_triton_gemm": "False",
+                "xla_gpu_load_autotune_results_from": layout.autotune_name(AUTOTUNE),
+                "xla_gpu_require_complete_aot_autotune_results": "True",
+            },
             gemms_per_call=gemms,
             alias_bytes=gemms * output_bytes(case.workload, number_format(case.number_format)),
             temporary_bytes=33_554_432,
+            implementation="library",
+            autotune=layout.autotune_name(AUTOTUNE),
+            autotune_reason="",
         ),
-        dispatch=Dispatch("single" if gemms == 1 else "unrolled", "pilot", 40_000, int(period_ns)),
+        dispatch=Dispatch(
+            mode, "pilot", 40_000, int(period_ns), _candidates(mode, gemms, hlo, period_ns)
+        ),
         rotation=rotation,
         loops=Loops(
             0, "disallow", 0, counters, counters | {"num_allocs": counters["num_allocs"] + 9}
@@ -198,7 +228,11 @@ def _run(plan, case, number, started_ns, hlo):
         limits_before=H200_LIMITS,
         limits_after=H200_LIMITS,
     )
-    return evidence(document, tables)
+    figures = derive_run(case, H200, number, document.timing, tables)
+    trace, tables[KERNELS.file] = kernels(
+        figures.mean_period_ns, 128 // gemms, gemms, [number, gemms], mhz=figures.graphics_mhz
+    )
+    return evidence(document, tables, trace)
 
 
 def _profiling(recorded, number, rng):

@@ -48,7 +48,13 @@ def plan_of(entries, **phases):
                 "clock_mhz": None,
                 "lock": False,
             },
-            "backend": {"name": "jax_gemm", "platform": "cpu", "dispatch": "auto"},
+            "backend": {
+                "name": "jax_gemm",
+                "platform": "cpu",
+                "dispatch": "auto",
+                "implementation": "library",
+                "tuning_attempts": 0,
+            },
             "timing": {"method": "host_clock", "windows": 10},
             "telemetry": {
                 "source": "host",
@@ -57,6 +63,7 @@ def plan_of(entries, **phases):
                 "energy_period_ms": 200,
             },
             "phases": given | phases,
+            "evidence": {"kernel_trace": True},
             "cases": [
                 {
                     "id": case.id,

@@ -4,26 +4,23 @@ import os
 from pathlib import Path
 
 
-def children():
-    """Process ids of this process's living children."""
+def children(parent=None):
+    """Process ids of a process's living children, of this one's by default."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        if int(fields[1]) == os.getpid() and fields[0] != "Z":
+        if int(fields[1]) == (parent or os.getpid()) and fields[0] != "Z":
             found.append(int(stat.parent.name))
     return found
 
 
-def named(word):
-    """Process ids of processes with `word` in their command line."""
-    found = []
-    for line in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if word.encode() in line.read_bytes():
-                found.append(int(line.parent.name))
-        except OSError:
-            continue
-    return found
+def lives(pid):
+    """Whether a process runs and is not just waiting to be reaped."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"

@@ -16,6 +16,7 @@ from kit.timing import methods
 GROUPS = (
     "workload", "number_format", "backend", "timing", "telemetry", "phases", "test_type",
     "division", "suite",
+    "evidence",
 )  # fmt: skip
 # Options that have no value of their own for something that only the user knows.
 NEEDED = {

@@ -163,3 +163,47 @@ def test_the_tests_own_texts_are_read_as_real_ones_are():
     assert ours.gemm_count == theirs.gemm_count
     assert (ours.operand_types, ours.extra) == (theirs.operand_types, theirs.extra)
     assert operand_precisions(plain_dots(case, 3)) == operand_precisions(real)
+
+
+TRITON = """HloModule jit_gemms
+
+%left (p: bf16[64,64]) -> bf16[64,64] {
+  ROOT %p = bf16[64,64]{1,0} parameter(0)
+}
+
+%right (q: bf16[64,64]) -> bf16[64,64] {
+  %q = bf16[64,64]{1,0} parameter(0)
+WORK
+}
+
+%gemm_fusion (x: bf16[64,64], y: bf16[64,64]) -> bf16[64,64] {
+  %x = bf16[64,64]{1,0} parameter(0)
+  %block.0 = bf16[64,64]{1,0} fusion(%x), kind=kCustom, calls=%left
+  %y = bf16[64,64]{1,0} parameter(1)
+  %block.1 = bf16[64,64]{1,0} fusion(%y), kind=kCustom, calls=%right
+  ROOT %dot = bf16[64,64]{1,0} dot(%block.0, %block.1), lhs_contracting_dims={1}
+}
+
+ENTRY %main (a: bf16[64,64], b: bf16[64,64]) -> bf16[64,64] {
+  %a = bf16[64,64]{1,0} parameter(0)
+  %b = bf16[64,64]{1,0} parameter(1)
+  ROOT %d = bf16[64,64]{1,0} fusion(%a, %b), kind=kCustom, calls=%gemm_fusion
+}
+"""
+
+
+def test_triton_wraps_each_operand_in_a_fusion_that_does_nothing():
+    found = census(TRITON.replace("WORK", "  ROOT %r = bf16[64,64]{1,0} bitcast(%q)"))
+    assert (found.gemms, found.extra) == ({"fusion": 1}, {})
+
+
+def test_work_on_an_operand_inside_tritons_fusion_counts():
+    found = census(TRITON.replace("WORK", "  ROOT %r = bf16[64,64]{1,0} convert(%q)"))
+    assert (found.gemms, found.extra) == ({"fusion": 1}, {"convert": 1})
+
+
+def test_fusions_further_inside_count_as_such():
+    inner = "  ROOT %r = bf16[64,64]{1,0} fusion(%q), kind=kLoop, calls=%left"
+    assert census(TRITON.replace("WORK", inner)).extra == {"fusion": 1}
+    itself = inner.replace("%left", "%right")
+    assert census(TRITON.replace("WORK", itself)).extra == {"fusion": 1}

@@ -196,3 +196,16 @@ def test_a_case_without_runs_has_no_figures():
 )
 def test_figures_are_the_same_to_the_last_digits(claimed, derived, equal):
     assert same(claimed, derived) == equal
+
+
+def test_kernel_time_comes_from_the_trace_alone():
+    bundle = honest_gpu()
+    run = bundle.cases[DECODE].runs[0]
+    case, timing = bundle.plan.case(DECODE), run.document.timing
+    found = derive_run(case, H200, 1, timing, run.tables, run.trace)
+    assert found.kernel_ns == pytest.approx(33_017 - 128, rel=0.001)
+    assert found.period_over_kernel == found.mean_period_ns / found.kernel_ns
+    assert found.period_over_kernel == pytest.approx(1.0039, abs=0.001)
+    without = derive_run(case, H200, 1, timing, run.tables)
+    assert (without.kernel_ns, without.period_over_kernel) == (None, None)
+    assert without == replace(found, kernel_ns=None, period_over_kernel=None)

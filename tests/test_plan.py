@@ -1,6 +1,7 @@
 """What a plan may ask for, and the one line that refuses the rest."""
 
 import json
+from dataclasses import replace
 from math import inf, nan
 
 import pytest
@@ -10,6 +11,7 @@ from kit.errors import UsageError
 from kit.number_format import FORMATS
 from kit.plan import RunPlan, build_cases
 from kit.records import to_json
+from plans import small_plan
 
 PLAN = honest_gpu().plan
 
@@ -151,3 +153,37 @@ def test_an_unknown_number_format_names_the_known_ones():
     document["cases"][0]["number_format"] = "fp5"
     with pytest.raises(UsageError, match="known: fp64, fp32"):
         RunPlan.from_json(document)
+
+
+@pytest.mark.parametrize(
+    ("platform", "implementation", "attempts", "place"),
+    [
+        ("cpu", "triton", 0, "backend.implementation"),
+        ("cpu", "best", 3, "backend.implementation"),
+        ("cpu", "library", 1, "backend.tuning_attempts"),
+        ("cuda", "best", 0, "backend.tuning_attempts"),
+        ("cuda", "library", 10, "backend.tuning_attempts"),
+        ("cuda", "library", -1, "backend.tuning_attempts"),
+    ],
+)
+def test_tuning_that_cannot_be(platform, implementation, attempts, place):
+    plan = small_plan()
+    backend = replace(
+        plan.backend,
+        platform=platform,
+        implementation=implementation,
+        tuning_attempts=attempts,
+    )
+    with pytest.raises(UsageError, match=place):
+        replace(plan, backend=backend).validate()
+
+
+@pytest.mark.parametrize(
+    ("implementation", "attempts"), [("best", 1), ("triton", 9), ("library", 0), ("triton", 0)]
+)
+def test_tuning_that_can_be(implementation, attempts):
+    plan = small_plan()
+    backend = replace(
+        plan.backend, platform="cuda", implementation=implementation, tuning_attempts=attempts
+    )
+    replace(plan, backend=backend).validate()

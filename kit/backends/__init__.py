@@ -1,6 +1,8 @@
 """Who multiplies: one module per backend, found by its name."""
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, Protocol
@@ -10,8 +12,20 @@ from numpy.typing import NDArray
 
 from kit.errors import UsageError
 from kit.evidence import Executable
-from kit.plan import Case, DispatchMode, Fill, Platform
+from kit.plan import Case, DispatchMode, Fill, Implementation, Platform
 from kit.trace import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """How to compile: whose GEMM kernels, and paths to write or to replay autotune results.
+
+    With `load_from` nothing is tuned anew.
+    """
+
+    implementation: Implementation = "library"
+    dump_to: str | None = None
+    load_from: str | None = None
 
 
 class Backend(Protocol):
@@ -29,8 +43,18 @@ class Backend(Protocol):
     def guard(self) -> AbstractContextManager[None]:
         """Forbid implicit transfers while it is held."""
 
-    def compile(self, mode: DispatchMode, sets: int) -> tuple[Executable, str]:
-        """Compile before any pool is filled; returns the record and the normalised HLO text."""
+    def compile(self, mode: DispatchMode, sets: int, build: Build) -> tuple[Executable, str]:
+        """Compile before any pool is filled; returns the record and the normalised HLO text.
+
+        Raises:
+            RuntimeError: XLA refuses, also where `build.load_from` does not cover the program.
+        """
+
+    def use(self, implementation: Implementation) -> None:
+        """Launch, from now on, what was last compiled for this implementation.
+
+        All that was compiled for one mode and number of sets shares the same pools.
+        """
 
     def allocate(self, sets: int, fill: Fill, seed: str) -> None:
         """Allocate and initialise every buffer, and wait until that is done.
@@ -59,6 +83,13 @@ class Backend(Protocol):
 
     def sample_outputs(self, seed: str) -> Table:
         """The sampled outputs of every set, as `kit.trace.OUTPUTS`."""
+
+    def record_kernels(self, work: Callable[[], None]) -> tuple[tuple[str, ...], Table]:
+        """Names and rows of `kit.trace.KERNELS` of what `work` made the GPU do, and waited for.
+
+        Raises:
+            MeasurementError: the profiler shows no kernel of one GPU.
+        """
 
     def allocator_counters(self) -> dict[str, int] | None:
         """The device allocator's counters; None where it has none."""

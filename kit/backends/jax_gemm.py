@@ -7,6 +7,7 @@ a loop that the host hands over once.
 """
 
 import gc
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -16,19 +17,17 @@ import numpy as np
 from jax import lax
 from numpy.typing import NDArray
 
-from kit.backends import jax_buffers
+from kit.backends import Build, jax_buffers, jax_options, kernel_profile
 from kit.errors import MeasurementError
 from kit.evidence import Executable
 from kit.fill import buffer_key
 from kit.hlo import normalise
 from kit.number_format import NumberFormat, number_format
-from kit.plan import Case, DispatchMode, Fill, Platform
+from kit.plan import Case, DispatchMode, Fill, Implementation, Platform
 from kit.rotation import input_bytes, output_bytes, sets_per_call, trips_per_call
 from kit.trace import Table
 from kit.workload import Workload
 
-# Library GEMMs only: exactly one cuBLASLt call for each product, with no Triton fusions.
-_CUDA_OPTIONS = {"xla_gpu_enable_triton_gemm": "False"}
 _SETTINGS = (
     "jax_default_matmul_precision",
     "jax_enable_compilation_cache",
@@ -72,6 +71,7 @@ class JaxGemm:
         self._output_type = jnp.dtype(row.output)
         self._per_call = 1
         self._call: Any = None
+        self._calls: dict[Implementation, Any] = {}
         self._a: list[list[Any]] = []
         self._b: list[list[Any]] = []
         self._d: list[list[Any]] = []
@@ -120,7 +120,7 @@ class JaxGemm:
             preferred_element_type=self._output_type,
         )
 
-    def compile(self, mode: DispatchMode, sets: int) -> tuple[Executable, str]:
+    def compile(self, mode: DispatchMode, sets: int, build: Build) -> tuple[Executable, str]:
         self._per_call = sets_per_call(mode, sets)
         trips = trips_per_call(mode)
         if self._platform == "cpu" and mode == "device_loop":
@@ -128,7 +128,7 @@ class JaxGemm:
             raise MeasurementError("dispatch device_loop is unsupported on a CPU")
         if self._platform == "cpu" and self._format.algorithm:
             raise MeasurementError(f"{self._format.name} is unsupported on a CPU")
-        options = dict(_CUDA_OPTIONS) if self._platform == "cuda" else {}
+        options = jax_options.cuda_options(build) if self._platform == "cuda" else {}
 
         def products(a: list[Any], b: list[Any]) -> list[Any]:
             return [self._multiply(left, right) for left, right in zip(a, b, strict=True)]
@@ -155,17 +155,23 @@ class JaxGemm:
             spec = jax.ShapeDtypeStruct(self._shape(operand), kind, sharding=self._sharding)
             return [spec] * self._per_call
 
+        self._calls[build.implementation] = self._call
         compiled = self._call.lower(*(specification(name) for name in "dab")).compile()
         analysis = compiled.memory_analysis()
-        text = normalise(compiled.as_text())
         record = Executable(
             hlo="",
-            options=options,
+            options=jax_options.recorded(options),
             gemms_per_call=self._per_call * trips,
             alias_bytes=int(analysis.alias_size_in_bytes),
             temporary_bytes=int(analysis.temp_size_in_bytes),
+            implementation=build.implementation,
+            autotune=None,
+            autotune_reason="",
         )
-        return record, text
+        return record, normalise(compiled.as_text())
+
+    def use(self, implementation: Implementation) -> None:
+        self._call = self._calls[implementation]
 
     def allocate(self, sets: int, fill: Fill, seed: str) -> None:
         self._require_memory(sets)
@@ -186,10 +192,8 @@ class JaxGemm:
         self.drain()
 
     def _require_memory(self, sets: int) -> None:
-        per_set = input_bytes(self._workload, self._format) + output_bytes(
-            self._workload, self._format
-        )
-        needed = sets * per_set
+        work, row = self._workload, self._format
+        needed = sets * (input_bytes(work, row) + output_bytes(work, row))
         free = jax_buffers.free_bytes(self.device)
         if needed > free * _MEMORY_SHARE:
             raise MemoryError(
@@ -237,6 +241,9 @@ class JaxGemm:
 
     def sample_outputs(self, seed: str) -> Table:
         return jax_buffers.sample(self._pools()["d"], seed, self._workload)
+
+    def record_kernels(self, work: Callable[[], None]) -> tuple[tuple[str, ...], Table]:
+        return kernel_profile.record(work)
 
     def allocator_counters(self) -> dict[str, int] | None:
         counters = self.device.memory_stats()

@@ -4,7 +4,15 @@ from typing import TypeVar
 
 from kit.bundle import schema, strict_json
 from kit.errors import BundleError, UsageError
-from kit.evidence import CaseRecord, Environment, Journal, Results, Run, SystemDescription
+from kit.evidence import (
+    CaseRecord,
+    Environment,
+    Journal,
+    KernelTrace,
+    Results,
+    Run,
+    SystemDescription,
+)
 from kit.plan import RunPlan
 from kit.records import from_json, to_json
 
@@ -17,6 +25,7 @@ SCHEMA_OF: dict[type, str] = {
     Journal: "journal",
     CaseRecord: "case",
     Run: "run",
+    KernelTrace: "trace",
     Results: "results",
 }
 

@@ -16,6 +16,7 @@ ENVIRONMENT = "data/environment.json"
 JOURNAL = "data/journal.json"
 RESULTS = "data/derived/results.json"
 CASES = "data/cases"
+TRACE = "trace.json"
 
 
 def case_folder(case: str) -> str:
@@ -33,6 +34,19 @@ def hlo_name(text: str) -> str:
     return f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.hlo.txt"
 
 
+def autotune_name(text: str) -> str:
+    """File name of an autotune result: the first 16 hexadecimal digits of its SHA-256.
+
+    XLA takes the file for text because its name ends in `.txt`.
+    """
+    return f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.autotune.txt"
+
+
+def autotune_file(case: str, name: str) -> str:
+    """Path of the autotune results that `Executable.autotune` names."""
+    return f"{case_folder(case)}/{name}"
+
+
 def hlo_file(case: str, name: str) -> str:
     """Path of the normalised optimised HLO that `Executable.hlo` names."""
     return f"{case_folder(case)}/{name}"
@@ -48,6 +62,11 @@ def run_file(case: str, device: str, number: int) -> str:
     return f"{run_folder(case, device, number)}/run.json"
 
 
+def trace_file(case: str, device: str, number: int) -> str:
+    """Path of the document about the run's kernel trace."""
+    return f"{run_folder(case, device, number)}/{TRACE}"
+
+
 def schema_of(path: str) -> str | None:
     """Name of the schema that the JSON document at `path` follows, None for other files."""
     fixed = {
@@ -59,5 +78,5 @@ def schema_of(path: str) -> str | None:
     }
     if path in fixed:
         return fixed[path]
-    names = {"case.json": "case", "run.json": "run"}
+    names = {"case.json": "case", "run.json": "run", TRACE: "trace"}
     return names.get(PurePosixPath(path).name)

@@ -14,6 +14,8 @@ from kit.bundle.layout import (
     PLAN,
     RESULTS,
     SYSTEM,
+    TRACE,
+    autotune_file,
     case_file,
     case_folder,
     hlo_file,
@@ -24,6 +26,7 @@ from kit.evidence import (
     CaseRecord,
     Environment,
     Journal,
+    KernelTrace,
     Results,
     Run,
     SystemDescription,
@@ -44,10 +47,12 @@ __all__ = [
 
 Record = TypeVar("Record")
 MAXIMUM_HLO_BYTES = 8 * 2**20
+MAXIMUM_AUTOTUNE_BYTES = 2**20
 
 _FIXED = frozenset((PLAN, SYSTEM, ENVIRONMENT, JOURNAL, RESULTS))
 _CASE_PATH = re.compile(
     rf"{CASES}/(?P<case>[^/]+)/(?:case\.json|(?P<hlo>[0-9a-f]{{16}}\.hlo\.txt)"
+    r"|(?P<autotune>[0-9a-f]{16}\.autotune\.txt)"
     r"|runs/(?P<run>(?:cpu|gpu-[0-9a-f]{12})-[0-9]{2})/(?P<file>[^/]+))"
 )
 
@@ -56,21 +61,24 @@ _CASE_PATH = re.compile(
 class RunEvidence:
     """One measured run: its folder, its document and its tables by file name.
 
-    Absent tables are absent. The document may contradict its folder's name; rules compare them.
+    Absent tables are absent; `trace` is None where `trace.json` is. The document may contradict its
+    folder's name; rules compare them.
     """
 
     path: str
     document: Run
     tables: dict[str, Table]
+    trace: KernelTrace | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CaseEvidence:
-    """One case: its folder, outcomes, HLO texts by file name, measured runs by folder name."""
+    """One case: folder, outcomes, HLO texts and autotune results by file name, measured runs."""
 
     path: str
     record: CaseRecord
     hlo: dict[str, str]
+    autotune: dict[str, str]
     runs: tuple[RunEvidence, ...]
 
 
@@ -103,9 +111,10 @@ class Bundle:
 
 @dataclass(slots=True)
 class _CaseFiles:
-    """The names found in one case's folder: HLO files, and files of each run folder."""
+    """The names found in one case's folder: HLO and autotune files, and files of each run."""
 
     hlo: list[str] = field(default_factory=list)
+    autotune: list[str] = field(default_factory=list)
     runs: dict[str, list[str]] = field(default_factory=dict)
 
 
@@ -137,12 +146,14 @@ def _sort(files: dict[str, bytes]) -> tuple[dict[str, _CaseFiles], list[str]]:
         if path in _FIXED or not path.startswith(f"{PAYLOAD}/"):
             continue
         match = _CASE_PATH.fullmatch(path)
-        if match is None or match["file"] not in (None, "run.json", *TABLES):
+        if match is None or match["file"] not in (None, "run.json", TRACE, *TABLES):
             unknown.append(path)
             continue
         names = found.setdefault(match["case"], _CaseFiles())
         if match["hlo"]:
             names.hlo.append(match["hlo"])
+        elif match["autotune"]:
+            names.autotune.append(match["autotune"])
         elif match["run"]:
             names.runs.setdefault(match["run"], []).append(match["file"])
     return found, unknown
@@ -150,10 +161,14 @@ def _sort(files: dict[str, bytes]) -> tuple[dict[str, _CaseFiles], list[str]]:
 
 def _parse_case(case: str, names: _CaseFiles, files: dict[str, bytes]) -> CaseEvidence:
     record = _document(CaseRecord, files, case_file(case))
-    hlo = {name: _text(files[hlo_file(case, name)], hlo_file(case, name)) for name in names.hlo}
+    hlo = {name: _text(files, hlo_file(case, name), MAXIMUM_HLO_BYTES) for name in names.hlo}
+    autotune = {
+        name: _text(files, autotune_file(case, name), MAXIMUM_AUTOTUNE_BYTES)
+        for name in names.autotune
+    }
     folder = case_folder(case)
     runs = (_parse_run(f"{folder}/runs/{run}", names.runs[run], files) for run in names.runs)
-    return CaseEvidence(folder, record, hlo, tuple(runs))
+    return CaseEvidence(folder, record, hlo, autotune, tuple(runs))
 
 
 def _parse_run(folder: str, names: list[str], files: dict[str, bytes]) -> RunEvidence:
@@ -163,7 +178,8 @@ def _parse_run(folder: str, names: list[str], files: dict[str, bytes]) -> RunEvi
         for name in names
         if name in TABLES
     }
-    return RunEvidence(folder, document, tables)
+    trace = _document(KernelTrace, files, f"{folder}/{TRACE}") if TRACE in names else None
+    return RunEvidence(folder, document, tables, trace)
 
 
 def _document(kind: type[Record], files: dict[str, bytes], path: str) -> Record:
@@ -172,9 +188,10 @@ def _document(kind: type[Record], files: dict[str, bytes], path: str) -> Record:
     return parse_document(kind, files[path], path)
 
 
-def _text(data: bytes, path: str) -> str:
-    if len(data) > MAXIMUM_HLO_BYTES:
-        raise BundleError(f"{path}: has {len(data)} bytes; {MAXIMUM_HLO_BYTES} are allowed")
+def _text(files: dict[str, bytes], path: str, maximum: int) -> str:
+    data = files[path]
+    if len(data) > maximum:
+        raise BundleError(f"{path}: has {len(data)} bytes; {maximum} are allowed")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

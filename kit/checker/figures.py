@@ -8,6 +8,7 @@ from kit.checker.verdict import CaseFigures
 NOT_AVAILABLE = "not available"
 _HEADINGS = (
     "case", "type", "runs", "mean time", "TFLOP/s", "spread", "range", "clock", "power", "of SOL",
+    "÷ kernel",
 )  # fmt: skip
 _LEFT = 2
 """Columns that are text; the others are figures and stand to the right."""
@@ -43,6 +44,7 @@ def _cells(case: CaseFigures) -> tuple[str, ...]:
         _whole(case.graphics_mhz, 1, "MHz"),
         _whole(case.power_mw, 1000, "W"),
         _percent(case.sol_fraction, 1),
+        _ratio(case.period_over_kernel),
     )
 
 
@@ -92,6 +94,10 @@ def _rate(flops_per_s: float | None) -> str:
 
 def _whole(value: float | None, scale: float, unit: str) -> str:
     return NOT_AVAILABLE if value is None else f"{value / scale:.0f} {unit}"
+
+
+def _ratio(value: float | None) -> str:
+    return NOT_AVAILABLE if value is None else f"{value:.3f}"
 
 
 def _percent(value: float | None, decimals: int) -> str:

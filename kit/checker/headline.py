@@ -10,6 +10,11 @@ from kit.checker.recomputed import RecomputedCase, recompute
 from kit.checker.verdict import CaseFigures, Headline
 
 _LONGEST_PROBLEM = 2000
+_MEASURED = (
+    "period_ns", "flops_per_s", "spread", "replicate_range", "graphics_mhz", "power_mw",
+    "sol_fraction", "sol_fraction_at_maximum_clock", "datasheet_fraction", "energy_per_gemm_j",
+    "flops_per_s_per_watt", "period_over_kernel",
+)  # fmt: skip
 
 
 def headline(bundle: Bundle) -> Headline:
@@ -53,16 +58,15 @@ def _figures(case_id: str, number_format: str, found: RecomputedCase | None) -> 
         datasheet_fraction=_median(run.datasheet_fraction for run in runs),
         energy_per_gemm_j=_median(run.energy_per_gemm_j for run in runs),
         flops_per_s_per_watt=_median(run.flops_per_s_per_watt for run in runs),
+        period_over_kernel=_median(run.period_over_kernel for run in runs),
         problem="",
     )
 
 
 def _absent(case_id: str, number_format: str, problem: str) -> CaseFigures:
     problem = problem[:_LONGEST_PROBLEM]
-    return CaseFigures(
-        case_id, number_format, 0, None, None, None, None, None, None, None, None, None, None, None,
-        problem,
-    )  # fmt: skip
+    unknown = dict.fromkeys(_MEASURED)
+    return CaseFigures(id=case_id, number_format=number_format, runs=0, problem=problem, **unknown)
 
 
 def _median(values: Iterable[float | None]) -> float | None:

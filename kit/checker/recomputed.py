@@ -86,4 +86,7 @@ def _figures(run: MeasuredRun) -> RunMetrics:
     if float(run.table(WINDOWS.file)["duration_ns"].sum(dtype=np.float64)) >= _LONGEST_NS:
         raise Unproven(f"{WINDOWS.file} adds up to more than {_LONGEST_NS * 1e-9:.0f} s")
     document = run.document
-    return derive_run(run.case, run.device, document.number, document.timing, run.evidence.tables)
+    evidence = run.evidence
+    return derive_run(
+        run.case, run.device, document.number, document.timing, evidence.tables, evidence.trace
+    )

@@ -53,8 +53,8 @@ class CaseFigures:
 
     `period_ns` is the median of the runs' mean periods, `replicate_range` their range over it,
     `spread` the largest of the runs' own; clock, power, energy and the shares of speed of light
-    and data sheet are medians over the runs. `problem` says why nothing was measured, and is empty
-    otherwise.
+    and data sheet are medians over the runs, as is `period_over_kernel`, the mean period over the
+    kernels' own time. `problem` says why nothing was measured, and is empty otherwise.
     """
 
     id: str
@@ -71,6 +71,7 @@ class CaseFigures:
     datasheet_fraction: float | None
     energy_per_gemm_j: float | None
     flops_per_s_per_watt: float | None
+    period_over_kernel: float | None
     problem: str
 
 

@@ -1,13 +1,16 @@
 """Which dispatch mode: is one call's cost hidden behind one kernel's time?"""
 
+import math
 import statistics
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from kit.backends import Backend
-from kit.evidence import Dispatch
+from kit.backends import Backend, Build
+from kit.evidence import Candidate, Dispatch
 from kit.plan import Backend as BackendPlan
-from kit.plan import DispatchMode
+from kit.plan import DispatchMode, Fill, Implementation
+from kit.rotation import sets_for
 from kit.ruleset import Ruleset
 from kit.timing import Clock
 
@@ -53,11 +56,56 @@ def choose(plan: BackendPlan, found: Pilot | None, rules: Ruleset) -> tuple[Disp
     return "device_loop", cost
 
 
-def record(mode: DispatchMode, reason: str, found: Pilot, per_call: int) -> Dispatch:
-    """The dispatch document, from the pilot of the mode that will be used."""
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """How launches will be handed over: mode, the reason for it, buffer sets."""
+
+    mode: DispatchMode
+    reason: str
+    sets: int
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """What a pilot of `single` needs: the fewest sets, and what fills them."""
+
+    implementation: Implementation
+    minimum_sets: int
+    fill: Fill
+    seed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chooser:
+    """What decides the mode beside the device itself, and where progress goes."""
+
+    plan: BackendPlan
+    rules: Ruleset
+    clock: Clock
+    report: Callable[[str], None]
+
+    def settle(self, backend: Backend, attempt: Try) -> Settled:
+        """Choose mode and sets, with a pilot of `single` where plan or loop need one."""
+        found, period_ns = None, math.inf
+        if self.plan.platform != "cpu" and self.plan.dispatch in ("auto", "device_loop"):
+            self.report("pilot")
+            backend.compile("single", attempt.minimum_sets, Build(attempt.implementation))
+            backend.allocate(attempt.minimum_sets, attempt.fill, attempt.seed)
+            found = pilot(backend, self.clock)
+            period_ns = found.period_ns
+            backend.release()
+        mode, reason = choose(self.plan, found, self.rules)
+        return Settled(mode, reason, sets_for(mode, attempt.minimum_sets, period_ns))
+
+
+def record(
+    settled: Settled, found: Pilot, per_call: int, candidates: tuple[Candidate, ...]
+) -> Dispatch:
+    """The dispatch document, from the pilot of the program that will be used."""
     return Dispatch(
-        mode=mode,
-        reason=reason,
+        mode=settled.mode,
+        reason=settled.reason,
         pilot_enqueue_ns=found.enqueue_ns,
         pilot_period_ns=found.period_ns // per_call,
+        candidates=candidates,
     )

@@ -3,9 +3,25 @@
 import json
 from dataclasses import dataclass
 
-from kit.evidence import Environment, Status
-from kit.plan import RunPlan
+from kit.evidence import Candidate, Environment, Status
+from kit.plan import Implementation, RunPlan
 from kit.records import from_json, to_json
+from kit.runner.dispatch import Settled
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What the tuner settled for a case and device, so that every run launches the same program.
+
+    `autotune` names the file of results beside `case.json`; null for the reason in
+    `autotune_reason`, and then each run tunes for itself.
+    """
+
+    implementation: Implementation
+    settled: Settled
+    autotune: str | None
+    autotune_reason: str
+    candidates: tuple[Candidate, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +29,7 @@ class Job:
     """One run. Paths are absolute; `base_ns` is CLOCK_MONOTONIC at the bundle's start.
 
     `pci_bus_id` and `uuid` name the GPU (null on a CPU); `case_folder` takes the HLO text,
-    `run_folder` the run's document and tables.
+    `run_folder` the run's document and tables. `tuning` is null where no tuner ran before.
     """
 
     plan: RunPlan
@@ -25,6 +41,7 @@ class Job:
     base_ns: int
     case_folder: str
     run_folder: str
+    tuning: Tuning | None
 
     def dumps(self) -> str:
         """As one line of JSON."""

@@ -36,8 +36,10 @@ from kit.ruleset import ruleset
 from kit.runner.description import describe
 from kit.runner.frequency import frequency_advice, hold_clocks
 from kit.runner.job import Job
-from kit.runner.process import refuse_hostile_environment, run_job
+from kit.runner.kernel_trace import trace_kernels, written_trace
+from kit.runner.process import refuse_hostile_environment
 from kit.runner.progress import Progress
+from kit.runner.tuning import Tunings
 from kit.system import GpuAddress, device_lock, gpus, hide_uuids, scrub, select
 from kit.trace import TABLES, Table
 
@@ -121,6 +123,7 @@ class _Attempt:
     outcomes: dict[str, list[RunOutcome]] = field(default_factory=dict)
     environment: Environment | None = None
     clock_locks: tuple[ClockLock, ...] = ()
+    tunings: Tunings = field(default_factory=Tunings)
     interrupted: bool = False
 
     def run_all(self) -> None:
@@ -160,10 +163,11 @@ class _Attempt:
             base_ns=self.base_ns,
             case_folder=str(case_folder),
             run_folder=str(run_folder),
+            tuning=None,
         )
         self._note_run("run_started", case, target, number)
         try:
-            report = run_job(job, progress.phase)
+            report = self.tunings.run(job, progress.phase)
         except KeyboardInterrupt:
             self.interrupted = True
             shutil.rmtree(run_folder, ignore_errors=True)
@@ -174,6 +178,7 @@ class _Attempt:
             reason = printable(scrub(report.reason), _REASON_LIMIT)
             return RunOutcome(target.id, number, status, reason)
         self._remember(report.environment)
+        self.interrupted |= not trace_kernels(job, progress.phase)
         return RunOutcome(target.id, number, "measured", "")
 
     def _advice(self, case: Case, outcome: RunOutcome) -> str:
@@ -232,9 +237,8 @@ class _Attempt:
                 case.id, outcome.device, outcome.number
             )
             timing, tables = _written(folder)
-            derived.append(
-                derive_run(case, devices[outcome.device], outcome.number, timing, tables)
-            )
+            trace, device = written_trace(folder), devices[outcome.device]
+            derived.append(derive_run(case, device, outcome.number, timing, tables, trace))
         return tuple(derived)
 
     def _note(self, event: JournalEvent) -> None:

@@ -61,8 +61,8 @@ def worker_environment(job: Job, environment: Mapping[str, str]) -> dict[str, st
     return kept
 
 
-def run_job(job: Job, on_phase: Callable[[str], None]) -> Report:
-    """Run one job in a fresh process and return how it ended.
+def run_job(job: Job, on_phase: Callable[[str], None], module: str = "kit.runner.worker") -> Report:
+    """Run one job in a fresh process of `module` and return how it ended.
 
     The process is gone when this returns, also after KeyboardInterrupt.
     """
@@ -75,7 +75,7 @@ def run_job(job: Job, on_phase: Callable[[str], None]) -> Report:
         path = Path(folder) / "job.json"
         path.write_text(job.dumps(), encoding="utf-8")
         process = subprocess.Popen(
-            [sys.executable, "-m", "kit.runner.worker", str(path), str(write_end)],
+            [sys.executable, "-m", module, str(path), str(write_end)],
             env=worker_environment(job, os.environ),
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -94,9 +94,9 @@ def run_job(job: Job, on_phase: Callable[[str], None]) -> Report:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=_KILL_AFTER_S)
         finally:
-            _stop(process)
+            stop(process)
         log.seek(0)
-        return ended(*_post_mortem(process.returncode, log.read()))
+        return ended(*post_mortem(process.returncode, log.read()))
 
 
 def _listen(reports: BinaryIO, timeout_s: float, on_phase: Callable[[str], None]) -> Report | None:
@@ -119,7 +119,8 @@ def _listen(reports: BinaryIO, timeout_s: float, on_phase: Callable[[str], None]
                     on_phase(last.phase)
 
 
-def _post_mortem(code: int | None, log: str) -> tuple[Status, str]:
+def post_mortem(code: int | None, log: str) -> tuple[Status, str]:
+    """How a process ended that said nothing, and the last line of its log."""
     lines = [line.strip() for line in log[-_TAIL:].splitlines() if line.strip()]
     cause = f": {lines[-1][:300]}" if lines else ""
     if code is not None and code < 0:
@@ -127,7 +128,7 @@ def _post_mortem(code: int | None, log: str) -> tuple[Status, str]:
     return "crashed", f"the worker ended with code {code} and said nothing{cause}"
 
 
-def _stop(process: "subprocess.Popen[bytes]") -> None:
+def stop(process: "subprocess.Popen[bytes]") -> None:
     """End the worker and everything it started."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGTERM)

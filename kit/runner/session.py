@@ -4,7 +4,6 @@ Knows protocols only; which backend, clock and telemetry there are, the worker d
 """
 
 import gc
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,8 +20,8 @@ from kit.evidence import (
     TimingRecord,
 )
 from kit.number_format import number_format
-from kit.plan import Case, DispatchMode, RunPlan
-from kit.rotation import input_bytes, output_bytes, sets_for, sets_required
+from kit.plan import Case, RunPlan
+from kit.rotation import input_bytes, output_bytes, sets_required
 from kit.ruleset import Ruleset
 from kit.runner import dispatch
 from kit.runner.phases import (
@@ -34,6 +33,7 @@ from kit.runner.phases import (
     settled_by,
     warm_up,
 )
+from kit.runner.program import Program, Replay, build_program
 from kit.telemetry.sampler import Sampler
 from kit.timing import Clock, Timer
 from kit.trace import BUFFERS, OUTPUTS, WINDOWS, Table
@@ -75,11 +75,13 @@ class Session:
     telemetry: Sampler
     clock: Clock
     report: Callable[[str], None]
+    replay: Replay | None = None
 
     def run(self) -> Measurement:
         """Measure."""
         plan, backend = self.plan, self.backend
-        executable, hlo, sets, how, period_ns = self._prepare()
+        program, how, period_ns = self._prepare()
+        executable, sets = program.executable, program.settled.sets
         self.report("fill")
         before = backend.addresses()
         contents = backend.buffer_contents()
@@ -134,7 +136,7 @@ class Session:
         }
         return Measurement(
             executable=executable,
-            hlo=hlo,
+            hlo=program.hlo,
             dispatch=how,
             rotation=self._rotation(sets),
             loops=loops,
@@ -161,29 +163,23 @@ class Session:
             output_bytes_per_set=output_bytes(self.case.workload, row),
         )
 
-    def _prepare(self) -> tuple[Executable, str, int, Dispatch, float]:
-        """Choose the dispatch mode, compile, fill: (executable, HLO, sets, dispatch, period)."""
-        minimum = sets_required(self._rotation(1).input_bytes_per_set, self.cache_bytes)
-        backend, plan = self.backend, self.plan
-        pilot = None
-        if plan.backend.dispatch == "auto" and plan.backend.platform != "cpu":
-            self.report("pilot")
-            self._ready("single", minimum)
-            pilot = dispatch.pilot(backend, self.clock)
-            backend.release()
-        mode, reason = dispatch.choose(plan.backend, pilot, self.rules)
-        self.report("compile")
-        sets = sets_for(mode, minimum, pilot.period_ns if pilot else math.inf)
-        executable, hlo = self._ready(mode, sets)
+    def _prepare(self) -> tuple[Program, Dispatch, float]:
+        """Compile, fill, and time a first few calls: (program, dispatch, ns for one GEMM)."""
+        plan, backend = self.plan, self.backend
+        implementation = plan.backend.implementation
+        attempt = dispatch.Try(
+            "library" if implementation == "best" else implementation,
+            sets_required(self._rotation(1).input_bytes_per_set, self.cache_bytes),
+            plan.test_type.fill,
+            self.seeds.fill,
+        )
+        chooser = dispatch.Chooser(plan.backend, self.rules, self.clock, self.report)
+        program = build_program(chooser, self.replay, backend, attempt)
+        backend.allocate(program.settled.sets, plan.test_type.fill, self.seeds.fill)
         found = dispatch.pilot(backend, self.clock)
-        per_call = executable.gemms_per_call
-        how = dispatch.record(mode, reason, found, per_call)
-        return executable, hlo, sets, how, found.period_ns / per_call
-
-    def _ready(self, mode: DispatchMode, sets: int) -> tuple[Executable, str]:
-        compiled = self.backend.compile(mode, sets)
-        self.backend.allocate(sets, self.plan.test_type.fill, self.seeds.fill)
-        return compiled
+        per_call = program.executable.gemms_per_call
+        how = dispatch.record(program.settled, found, per_call, program.candidates)
+        return program, how, found.period_ns / per_call
 
 
 def buffers_table(

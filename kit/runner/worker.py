@@ -17,7 +17,7 @@ from kit import cuda_driver
 from kit.backends import backend
 from kit.bundle.layout import hlo_name
 from kit.bundle.writer import write_document, write_table
-from kit.errors import KitError, MeasurementError
+from kit.errors import KitError, MeasurementError, UntunedError
 from kit.evidence import (
     DeviceFacts,
     Environment,
@@ -31,6 +31,7 @@ from kit.fill import fill_seed, sample_seed
 from kit.plan import RunPlan
 from kit.ruleset import ruleset
 from kit.runner.job import Job, Report, ended, entered
+from kit.runner.program import Replay
 from kit.runner.session import Seeds, Session
 from kit.system import (
     DeviceAddress,
@@ -54,9 +55,14 @@ from kit.trace import CLOCKS, ENERGY, HOST, POWER, TABLES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    Task = Callable[[Job, Callable[[str], None]], Environment | None]
 
-def main() -> int:
-    """Run the job on the command line; the exit code only says whether a status was reported."""
+
+def main(task: "Task | None" = None) -> int:
+    """Run the job on the command line; the exit code only says whether a status was reported.
+
+    `task` is what to do with it: measure, unless another process module says otherwise.
+    """
     job = Job.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     with os.fdopen(int(sys.argv[2]), "w", encoding="utf-8") as reports:
 
@@ -65,24 +71,28 @@ def main() -> int:
             reports.flush()
 
         try:
-            found = _run(job, lambda phase: send(entered(phase)))
+            found = (task or _run)(job, lambda phase: send(entered(phase)))
         except KitError as error:
-            send(ended(_status_of(error), str(error)))
+            send(ended(status_of(error), str(error)))
         except MemoryError as error:
             send(ended("out_of_memory", str(error) or "the host has no memory left"))
         except Exception as error:  # noqa: BLE001 - JAX raises many kinds; all become a status
-            send(ended(_status_of(error), f"{type(error).__name__}: {_first_line(error)}"))
+            send(ended(status_of(error), f"{type(error).__name__}: {first_line(error)}"))
         else:
             send(ended("measured", "", found))
     return 0
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """The first line of what went wrong, cut short."""
     return (str(error).splitlines() or [""])[0][:500]
 
 
-def _status_of(error: Exception) -> Status:
+def status_of(error: Exception) -> Status:
+    """How a run ends that this ended."""
     text = str(error)
+    if isinstance(error, UntunedError):
+        return "untuned"
     if "RESOURCE_EXHAUSTED" in text:
         return "out_of_memory"
     if "unsupported" in text or "UNIMPLEMENTED" in text or "NotImplementedError" in repr(error):
@@ -101,23 +111,23 @@ def _run(job: Job, report: "Callable[[str], None]") -> Environment:
     started_ns = clock()
     report("start")
     gemms = backend(plan.backend.name, plan.backend.platform, case)
-    machine = _on_gpu(job) if plan.backend.platform == "cuda" else _on_cpu()
+    here = machine(job)
     found = environment(
-        {**machine.libraries, **gemms.libraries()},
+        {**here.libraries, **gemms.libraries()},
         {**_shared_settings(), **gemms.settings()},
-        (machine.device,),
+        (here.device,),
     )
-    limits_before = machine.limits()
+    limits_before = here.limits()
     seeds = Seeds(
         fill_seed(plan.seed, plan.submission.challenge, case.id),
-        sample_seed(plan.seed, plan.submission.challenge, case.id, machine.device.id, job.number),
+        sample_seed(plan.seed, plan.submission.challenge, case.id, here.device.id, job.number),
     )
     with (
         tempfile.TemporaryDirectory(prefix="gemm-kit-") as scratch,
         Sampler.start(
             plan.telemetry.source,
             DeviceAddress(job.pci_bus_id, job.uuid),
-            _periods_ms(plan),
+            periods_ms(plan),
             capacity_s=plan.timeout_s,
             base_ns=job.base_ns,
             folder=Path(scratch),
@@ -127,20 +137,21 @@ def _run(job: Job, report: "Callable[[str], None]") -> Environment:
             plan=plan,
             case=case,
             seeds=seeds,
-            cache_bytes=machine.device.cache_bytes,
+            cache_bytes=here.device.cache_bytes,
             rules=ruleset(plan.edition),
             backend=gemms,
             make_timer=lambda: timer(plan.timing.method, gemms, clock),
             telemetry=telemetry,
             clock=clock,
             report=report,
+            replay=Replay(job.tuning, Path(job.case_folder)) if job.tuning else None,
         ).run()
         record = telemetry.stop()
         tables = {**measured.tables, **telemetry.tables()}
     name = hlo_name(measured.hlo)
     run = Run(
         case=case.id,
-        device=machine.device.id,
+        device=here.device.id,
         number=job.number,
         started_utc=started_utc,
         started_ns=started_ns,
@@ -148,7 +159,7 @@ def _run(job: Job, report: "Callable[[str], None]") -> Environment:
         fill_seed=seeds.fill,
         sample_seed=seeds.sample,
         environment_sha256=environment_digest(found),
-        identity=machine.identity,
+        identity=here.identity,
         executable=replace(measured.executable, hlo=name),
         dispatch=measured.dispatch,
         rotation=measured.rotation,
@@ -157,7 +168,7 @@ def _run(job: Job, report: "Callable[[str], None]") -> Environment:
         phases=measured.phases,
         telemetry=record,
         limits_before=limits_before,
-        limits_after=machine.limits(),
+        limits_after=here.limits(),
     )
     (Path(job.case_folder) / name).write_text(measured.hlo, encoding="utf-8")
     folder = Path(job.run_folder)
@@ -182,6 +193,15 @@ class _Machine:
     identity: Identity
     libraries: dict[str, str]
     limits: "Callable[[], Limits]"
+
+
+def machine(job: Job) -> _Machine:
+    """The device of this process, checked to be the job's.
+
+    Raises:
+        MeasurementError: another GPU than the job's is visible, or several are.
+    """
+    return _on_gpu(job) if job.plan.backend.platform == "cuda" else _on_cpu()
 
 
 def _on_cpu() -> _Machine:
@@ -226,7 +246,7 @@ def _on_gpu(job: Job) -> _Machine:
     )
 
 
-def _periods_ms(plan: RunPlan) -> dict[str, int]:
+def periods_ms(plan: RunPlan) -> dict[str, int]:
     """Sampling period of every table."""
     telemetry = plan.telemetry
     return {

@@ -13,6 +13,7 @@ from kit.bundle import layout
 from kit.bundle.writer import BundleWriter
 from kit.evidence import (
     Anchor,
+    Candidate,
     CaseMetrics,
     CaseRecord,
     Control,
@@ -37,11 +38,13 @@ from kit.evidence import (
     SystemDescription,
     TelemetryRecord,
     TimingRecord,
+    no_trace,
 )
 from kit.plan import (
     Backend,
     Case,
     Declaration,
+    EvidencePlan,
     KindOfTest,
     Phases,
     RunPlan,
@@ -55,6 +58,7 @@ from kit.workload import Workload
 CASE = "square_64-fp32-nn"
 DEVICE = "cpu"
 HLO = "HloModule jit_gemm\n\nENTRY %main (a: f32[64,64], b: f32[64,64]) -> f32[64,64] {\n}\n"
+AUTOTUNE = 'entries {\n  value {\n    optimal_backend_version: "v1"\n  }\n}\n'
 SECOND = 10**9
 
 
@@ -68,10 +72,11 @@ def plan():
         submission=Submission("acme", "open", "available", "host-1", None),
         system=Declaration("Host 1", 1, None, "Gerät im Büro", None),
         test_type=KindOfTest("fixed_power", "uniform", None, lock=False),
-        backend=Backend("jax_gemm", "cpu", "auto"),
+        backend=Backend("jax_gemm", "cpu", "auto", "library", 0),
         timing=Timing("host_clock", 3),
         telemetry=Telemetry("host", 20, 100, 200),
         phases=Phases(0.5, 10, 0.1, 2.0, 100, 0.1, 1.0, 5.0),
+        evidence=EvidencePlan(kernel_trace=True),
         cases=(Case(CASE, Workload("square_64", 64, 64, 64, 1, "nn"), "fp32"),),
         overrides=("workload=square_64",),
     )
@@ -159,8 +164,15 @@ def run(number):
         sample_seed="fedcba9876543210",
         environment_sha256="cd" * 32,
         identity=Identity(None, None, None, None),
-        executable=Executable(f"{'0a' * 8}.hlo.txt", {"xla_cpu_enable": "True"}, 1, 16384, 0),
-        dispatch=Dispatch("single", "the kernel is longer than a call", 40_000, 90_000),
+        executable=Executable(
+            f"{'0a' * 8}.hlo.txt", {"xla_cpu_enable": "True"}, 1, 16384, 0,
+            "library", f"{'0b' * 8}.autotune.txt", "",
+        ),
+        dispatch=Dispatch("single", "the kernel is longer than a call", 40_000, 90_000, (
+            Candidate(1, "library", "single", f"{'0a' * 8}.hlo.txt",
+                      {"__cublas$lt$matmul": 1}, {}, 90_000.5, ""),
+            Candidate(2, "triton", "single", None, {}, {}, None, "XlaRuntimeError: no config"),
+        )),
         rotation=Rotation(2048, 2**25, 32768, 16384),
         loops=Loops(0, "disallow", 3, None, {"bytes_in_use": 100, "num_allocs": 7}),
         timing=TimingRecord(
@@ -267,6 +279,8 @@ def results():
                     "datasheet_fraction",
                     "energy_per_gemm_j",
                     "flops_per_s_per_watt",
+                    "kernel_ns",
+                    "period_over_kernel",
                 ]
             ),
         )
@@ -283,11 +297,13 @@ def fill(writer):
     outcomes = tuple(RunOutcome(DEVICE, number, "measured", "") for number in (1, 2))
     writer.write_record(layout.case_file(CASE), CaseRecord(CASE, outcomes))
     writer.write_text(layout.hlo_file(CASE, f"{'0a' * 8}.hlo.txt"), HLO)
+    writer.write_text(layout.autotune_file(CASE, f"{'0b' * 8}.autotune.txt"), AUTOTUNE)
     for number in (1, 2):
         folder = layout.run_folder(CASE, DEVICE, number)
         for contract, columns in tables(number).items():
             writer.write_table(folder, contract, columns)
         writer.write_record(f"{folder}/run.json", run(number))
+        writer.write_record(f"{folder}/trace.json", no_trace("not_applicable", "a CPU host"))
     writer.write_record(layout.JOURNAL, journal())
     writer.write_record(layout.RESULTS, results())
     return writer
@@ -306,6 +322,7 @@ class Sample:
     tables: dict
     fill: object
     hlo: str = HLO
+    autotune: str = AUTOTUNE
     case: str = CASE
     run_folder: str = layout.run_folder(CASE, DEVICE, 1)
 

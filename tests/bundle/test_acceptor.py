@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kit.bundle.acceptor import compile_acceptor
 from kit.bundle.documents import SCHEMA_OF
 from kit.bundle.schema import acceptor, documents, validator
-from kit.evidence import CaseRecord, RunOutcome
+from kit.evidence import CaseRecord, KernelTrace, RunOutcome
 from kit.records import to_json
 
 ODD = (
@@ -29,6 +29,7 @@ def honest(sample):
         "results": to_json(sample.results),
         "run": to_json(sample.run),
         "case": to_json(CaseRecord("a", (RunOutcome("cpu", 1, "crashed", "lost the device"),))),
+        "trace": to_json(KernelTrace("ok", "", 2, 4, ("gemm", "Memset 0"), "gemm", 1980.0)),
     }
 
 

@@ -66,6 +66,7 @@ def test_everything_is_read(pristine, sample):
     assert case.path == layout.case_folder(sample.case)
     assert case.record.id == sample.case
     assert case.hlo == {sample.run.executable.hlo: sample.hlo}
+    assert case.autotune == {sample.run.executable.autotune: sample.autotune}
     assert [run.path for run in case.runs] == [
         layout.run_folder(sample.case, "cpu", number) for number in (1, 2)
     ]
@@ -141,6 +142,8 @@ UNKNOWN = (
     "data/cases/x/notes.txt",
     "data/cases/x/runs/cpu-01.json",
     "data/cases/{case}/0a0a.hlo.txt",
+    "data/cases/{case}/0a0a.autotune.txt",
+    "data/cases/{case}/0b0b0b0b0b0b0b0b.autotune.textproto",
     "data/cases/{case}/runs/notes.txt",
     "data/cases/{case}/runs/cpu-01/code.py",
     "data/cases/{case}/runs/cpu-01/more/windows.csv",
@@ -238,6 +241,14 @@ def test_hlo_that_is_too_long(refusal, sample):
     path = layout.hlo_file(sample.case, sample.run.executable.hlo)
     message = refusal(lambda root: (root / path).write_bytes(b"a" * (8 * 2**20 + 1)))
     assert message == f"{path}: has 8388609 bytes; 8388608 are allowed"
+
+
+def test_autotune_results_that_are_not_text_or_too_long(refusal, sample):
+    path = layout.autotune_file(sample.case, sample.run.executable.autotune)
+    message = refusal(lambda root: (root / path).write_bytes(b"entries \xff"))
+    assert message == f"{path}: not UTF-8 at byte 8"
+    message = refusal(lambda root: (root / path).write_bytes(b"a" * (2**20 + 1)))
+    assert message == f"{path}: has 1048577 bytes; 1048576 are allowed"
 
 
 @pytest.mark.parametrize("error", [RecursionError, MemoryError, OverflowError])

@@ -7,7 +7,7 @@ from bundles import changed, codes, device_loop, fixed_frequency, honest_cpu, ho
 from kit.bundle.reader import parse, read_container
 
 HONEST = {"open": honest_gpu, "closed": lambda: honest_gpu("closed"), "cpu": honest_cpu}
-UNPROVEN_IN_THIS_EDITION = {"GK312", "GK313"}
+UNPROVEN_IN_THIS_EDITION = {"GK312"}
 
 
 @pytest.mark.parametrize("division", ["open", "closed"])
@@ -23,7 +23,10 @@ def test_a_gpu_bundle_passes_every_rule_but_for_what_no_bundle_proves_yet(divisi
 def test_a_cpu_bundle_passes_and_claims_no_gpu_rule():
     found = codes(honest_cpu())
     assert set(found.values()) == {"pass", "not_applicable"}
-    needs_a_gpu = {"GK305", "GK401", "GK402", "GK403", "GK404", "GK405", "GK406", "GK408"}
+    needs_a_gpu = {
+        "GK305", "GK313", "GK314", "GK315", "GK401", "GK402", "GK403", "GK404", "GK405", "GK406",
+        "GK408", "GK606",
+    }  # fmt: skip
     assert {found[code] for code in needs_a_gpu | UNPROVEN_IN_THIS_EDITION} == {"not_applicable"}
 
 
@@ -38,7 +41,11 @@ def test_an_honest_bundle_reads_back_from_disk_as_it_was(kind, tmp_path):
         found = read.cases[case]
         assert (found.record, found.hlo) == (wanted.record, wanted.hlo)
         for run, right in zip(found.runs, wanted.runs, strict=True):
-            assert (run.path, run.document) == (right.path, right.document)
+            assert (run.path, run.document, run.trace) == (
+                right.path,
+                right.document,
+                right.trace,
+            )
             assert run.tables.keys() == right.tables.keys()
             for file, table in right.tables.items():
                 assert list(run.tables[file].columns) == list(table.columns)

@@ -21,7 +21,9 @@ def files_of(bundle):
         documents.append(layout.case_file(name))
         documents.extend(layout.hlo_file(name, file) for file in case.hlo)
         for run in case.runs:
-            documents.extend(f"{run.path}/{file}" for file in ("run.json", *run.tables))
+            documents.extend(
+                f"{run.path}/{file}" for file in ("run.json", "trace.json", *run.tables)
+            )
     return [*layout.BAG_FILES, *documents]
 
 

@@ -7,10 +7,10 @@ import pytest
 from fakes import FakeBackend
 from kit.plan import Backend
 from kit.ruleset import ruleset
-from kit.runner.dispatch import Pilot, choose, pilot, record
+from kit.runner.dispatch import Pilot, Settled, choose, pilot, record
 
 RULES = ruleset("2026.1")
-AUTO = Backend("jax_gemm", "cuda", "auto")
+AUTO = Backend("jax_gemm", "cuda", "auto", "library", 0)
 
 
 def test_pilot_measures_call_cost_and_period():
@@ -29,7 +29,7 @@ def test_single_needs_headroom(enqueue_ns, mode):
 
 
 def test_a_mode_asked_for_is_taken():
-    plan = Backend("jax_gemm", "cuda", "unrolled")
+    plan = Backend("jax_gemm", "cuda", "unrolled", "library", 0)
     assert choose(plan, Pilot(1, 100), RULES) == ("unrolled", "backend.dispatch=unrolled")
 
 
@@ -38,4 +38,4 @@ def test_without_a_pilot_the_host_computes():
 
 
 def test_record_gives_the_period_of_one_gemm():
-    assert record("unrolled", "x", Pilot(100, 3000), 30).pilot_period_ns == 100
+    assert record(Settled("unrolled", "x", 30), Pilot(100, 3000), 30, ()).pilot_period_ns == 100

@@ -28,6 +28,7 @@ def job(tmp_path, plan):
         base_ns=time.monotonic_ns(),
         case_folder=str(tmp_path / "case"),
         run_folder=str(tmp_path / "run"),
+        tuning=None,
     )
 
 
@@ -99,15 +100,19 @@ def test_a_run_beyond_its_timeout_is_ended(tmp_path):
 
 
 def test_a_killed_worker_is_a_crash_and_takes_its_sampler_along(tmp_path):
+    samplers = []
+
     def kill_soon(phase):
         if phase == "warm-up":
             worker = processes.children()[0]
+            samplers.extend(processes.children(worker))
             threading.Timer(0.2, os.kill, (worker, signal.SIGKILL)).start()
 
     report = run_job(job(tmp_path, small_plan(warm_up_min_s=30.0)), kill_soon)
     assert report.status == "crashed"
     assert "SIGKILL" in report.reason
     deadline = time.monotonic() + 3
-    while processes.named("kit.telemetry.sampler") and time.monotonic() < deadline:
+    while any(map(processes.lives, samplers)) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not processes.named("kit.telemetry.sampler")
+    assert samplers
+    assert not any(map(processes.lives, samplers))

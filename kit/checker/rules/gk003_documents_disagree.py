@@ -4,7 +4,8 @@
 The plan, the case folders, `case.json` and the claims name the same cases. A run's outcome is
 `measured` exactly where its folder lies, and the claims list exactly those runs. Each `run.json`
 belongs to its folder, ran on a device that `environment.json` describes, with the plan's telemetry
-source, and names a compiled program that is there; a program's file is called by its own digest.
+source, and names a compiled program and autotune results that are there; the file of either is
+called by its own digest.
 The system description repeats the plan's submitter, division and availability.
 
 ## Why it matters
@@ -92,6 +93,11 @@ def _programs(folder: str, case: CaseEvidence) -> Iterator[Finding]:
             yield Finding(
                 layout.hlo_file(folder, name), name, f"the name {required}, by its content"
             )
+    for name, text in case.autotune.items():
+        required = layout.autotune_name(text)
+        if name != required:
+            place = layout.autotune_file(folder, name)
+            yield Finding(place, name, f"the name {required}, by its content")
 
 
 def _run(folder: str, case: CaseEvidence, run: RunEvidence, bundle: Bundle) -> Iterator[Finding]:
@@ -106,6 +112,10 @@ def _run(folder: str, case: CaseEvidence, run: RunEvidence, bundle: Bundle) -> I
     if document.executable.hlo not in case.hlo:
         required = f"a file in {layout.case_folder(folder)}"
         yield Finding(f"{place}: executable.hlo", document.executable.hlo, required)
+    autotune = document.executable.autotune
+    if autotune is not None and autotune not in case.autotune:
+        required = f"null, or a file in {layout.case_folder(folder)}"
+        yield Finding(f"{place}: executable.autotune", autotune, required)
     source, planned = document.telemetry.source, bundle.plan.telemetry.source
     if source != planned:
         yield Finding(f"{place}: telemetry.source", source, f"{planned}, as {layout.PLAN}")

@@ -4,7 +4,8 @@
 Every measured run has its windows, buffers and outputs. Every telemetry column stands once in
 `telemetry.metrics`: with the status `ok` it is in its table, with any other it is not and a reason
 is given. Every telemetry table has one `telemetry.health` entry, whose bursts without the failed
-and the lost ones are its rows.
+and the lost ones are its rows. Every measured run has `trace.json`: with the status `ok` there are
+kernels, each of a name that it lists, with any other there are none and a reason is given.
 
 ## Why it matters
 What was not measured must be visible as such. A column that is simply gone could have been taken
@@ -25,8 +26,10 @@ from collections.abc import Iterator
 
 from kit.bundle.reader import Bundle, RunEvidence
 from kit.checker.rule import Finding, rule
+from kit.checker.traces import TRACE
+from kit.kernels import is_named
 from kit.ruleset import Ruleset
-from kit.trace import BUFFERS, OUTPUTS, TELEMETRY_TABLES, WINDOWS
+from kit.trace import BUFFERS, KERNELS, OUTPUTS, TELEMETRY_TABLES, WINDOWS
 
 
 @rule("GK005", "evidence-missing", clauses=("M12", "M14", "M26"), since="2026.1")
@@ -39,6 +42,7 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
                     yield Finding(f"{run.path}/{table.file}", "no row", table.description)
             yield from _columns(run)
             yield from _health(run)
+            yield from _trace(run)
 
 
 def _columns(run: RunEvidence) -> Iterator[Finding]:
@@ -82,3 +86,20 @@ def _health(run: RunEvidence) -> Iterator[Finding]:
         elif kept and kept[0] != rows:
             found = f"{kept[0]} bursts kept for {contract.file}"
             yield Finding(place, found, f"{rows}, the rows of the table")
+
+
+def _trace(run: RunEvidence) -> Iterator[Finding]:
+    trace, table = run.trace, run.tables.get(KERNELS.file)
+    place = f"{run.path}/{TRACE}"
+    if trace is None:
+        yield Finding(place, "missing", "the kernel trace, or why there is none")
+    elif trace.status != "ok":
+        if table is not None:
+            yield Finding(f"{place}: status", trace.status, f"ok, for {KERNELS.file} is there")
+        if not trace.reason.strip():
+            yield Finding(f"{place}: reason", f"{trace.status} without a reason", "a reason")
+    elif table is None:
+        yield Finding(f"{place}: status", "ok", f"{KERNELS.file} beside it")
+    elif not is_named(trace, table):
+        found = f"{len(trace.names)} names"
+        yield Finding(f"{place}: names", found, f"one for every kernel of {KERNELS.file}")

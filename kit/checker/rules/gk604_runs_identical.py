@@ -1,8 +1,8 @@
 """Two runs hold the same measured series.
 
 ## What it checks
-No two measured runs of the bundle share, value for value, the durations of their windows, or a
-power or clock series of more than 20 readings that moves.
+No two measured runs of the bundle share, value for value, the durations of their windows, the
+starts of their traced kernels, or a power or clock series of more than 20 readings that moves.
 
 ## Why it matters
 Nanoseconds and milliwatts of two real runs never agree throughout. Equal series mean that one run
@@ -27,17 +27,18 @@ from numpy.typing import NDArray
 from kit.bundle.reader import Bundle, RunEvidence
 from kit.checker.rule import Finding, rule
 from kit.ruleset import Ruleset
-from kit.trace import CLOCKS, POWER, WINDOWS
+from kit.trace import CLOCKS, KERNELS, POWER, WINDOWS
 
 # A few windows may agree by chance; a clock that stands still, or two levels of it, says nothing.
 _FEWEST_WINDOWS = 3
 _FEWEST_READINGS = 21
 _FEWEST_VALUES = 5
-_TELEMETRY = (
+_SERIES = (
     (CLOCKS.file, "graphics_mhz"),
     (CLOCKS.file, "sm_mhz"),
     (POWER.file, "power_instant_mw"),
     (POWER.file, "power_average_mw"),
+    (KERNELS.file, "start_ns"),
 )
 
 
@@ -58,7 +59,7 @@ def _series(run: RunEvidence) -> Iterator[tuple[str, str, bytes]]:
     windows = run.tables.get(WINDOWS.file)
     if windows is not None and len(windows) >= _FEWEST_WINDOWS:
         yield WINDOWS.file, "duration_ns", windows["duration_ns"].tobytes()
-    for file, column in _TELEMETRY:
+    for file, column in _SERIES:
         table = run.tables.get(file)
         if table is not None and column in table and _tells(table[column]):
             yield file, column, table[column].tobytes()

@@ -140,3 +140,17 @@ def test_claims_for_other_runs():
     broken = replace(bundle, claims=replace(bundle.claims, cases=(fewer, second)))
     assert changed(broken) == {CODE: "fail"}
     assert "no claim for data/cases/guideline-bf16-nn/runs/" in only(broken)
+
+
+def test_autotune_results_that_are_not_there():
+    broken = with_document(honest_gpu(), executable__autotune="0123456789abcdef.autotune.txt")
+    assert "executable.autotune | 0123456789abcdef.autotune.txt | null, or a file" in only(broken)
+
+
+def test_autotune_results_under_another_name():
+    bundle = honest_gpu()
+    case = bundle.cases[GUIDELINE]
+    autotune = {name: text + "\n" for name, text in case.autotune.items()}
+    broken = replace(bundle, cases=bundle.cases | {GUIDELINE: replace(case, autotune=autotune)})
+    assert changed(broken) == {CODE: "fail"}
+    assert next(iter(autotune)) in only(broken)

@@ -11,8 +11,11 @@ from bundles import (
     outcome,
     with_column,
     with_field,
+    with_kernels,
     with_run,
+    without_trace,
 )
+from kit.evidence import no_trace
 
 CODE = "GK005"
 
@@ -98,3 +101,34 @@ def test_health_counts_the_rows():
 def test_health_missing():
     broken = with_field(honest_gpu(), GUIDELINE, 2, "telemetry.health", lambda old: old[1:])
     assert "0 entries for clocks.csv | one" in only(broken)
+
+
+def test_the_record_of_the_trace_must_be_there():
+    found = only(without_trace(honest_cpu(), PLAIN, 1))
+    assert found.endswith("trace.json | missing | the kernel trace, or why there is none")
+
+
+def test_a_trace_without_kernels():
+    bundle = with_kernels(honest_gpu(), GUIDELINE, 2, lambda held: (held[0], None))
+    assert only(bundle).endswith("-02/trace.json: status | ok | kernels.csv beside it")
+
+
+def test_kernels_without_a_trace():
+    failed = no_trace("failed", "crashed")
+    bundle = with_kernels(honest_gpu(), GUIDELINE, 2, lambda held: (failed, held[1]))
+    assert only(bundle).endswith("status | failed | ok, for kernels.csv is there")
+
+
+def test_no_trace_and_no_reason():
+    bundle = without_trace(honest_gpu(), GUIDELINE, 2, no_trace("failed", " "))
+    assert only(bundle).endswith("reason | failed without a reason | a reason")
+
+
+def test_kernels_without_a_name():
+    bundle = with_kernels(
+        honest_gpu(),
+        GUIDELINE,
+        2,
+        lambda held: (replace(held[0], names=held[0].names[:1]), held[1]),
+    )
+    assert "names | 1 names | one for every kernel of kernels.csv" in only(bundle)

@@ -12,6 +12,7 @@ from bundles import (
     honest_cpu,
     honest_gpu,
     outcome,
+    with_kernels,
     with_run,
     with_table,
 )
@@ -103,3 +104,13 @@ def test_short_series_tell_nothing(rows, verdict):
     for number in (1, 2):
         bundle = with_run(bundle, GUIDELINE, number, take, derive=False)
     assert outcome(CODE, bundle) == verdict
+
+
+def test_kernels_of_another_run():
+    first = honest_gpu().cases[DECODE].runs[0]
+    bundle = with_kernels(
+        honest_gpu(), DECODE, 3, lambda _: (first.trace, first.tables["kernels.csv"])
+    )
+    (finding,) = findings(CODE, bundle)
+    assert finding.place.endswith("-03/kernels.csv")
+    assert finding.found.startswith("start_ns is that of ")

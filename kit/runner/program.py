@@ -1,0 +1,71 @@
+"""Which program does a run launch: one of its own choice, or the one that the tuner settled."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kit.backends import Backend, Build
+from kit.errors import UntunedError
+from kit.evidence import Candidate, Executable
+from kit.runner.dispatch import Chooser, Settled, Try
+from kit.runner.job import Tuning
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a run launches and how, with what is recorded about it."""
+
+    executable: Executable
+    hlo: str
+    settled: Settled
+    candidates: tuple[Candidate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A tuner's outcome, and the folder where its autotune results lie."""
+
+    tuning: Tuning
+    folder: Path
+
+
+def build_program(
+    chooser: Chooser, replay: Replay | None, backend: Backend, attempt: Try
+) -> Program:
+    """Compile what the run will launch. Without a tuner the run settles the mode by itself.
+
+    Raises:
+        UntunedError: the stored autotune results do not cover the program.
+    """
+    if replay is None:
+        settled = chooser.settle(backend, attempt)
+        chooser.report("compile")
+        build = Build(attempt.implementation)
+        executable, hlo = backend.compile(settled.mode, settled.sets, build)
+        reason = "backend.tuning_attempts=0: XLA tuned in this run"
+        if chooser.plan.platform == "cpu":
+            reason = "XLA tunes nothing on a CPU"
+        return Program(replace(executable, autotune_reason=reason), hlo, settled, ())
+    tuning = replay.tuning
+    chooser.report("compile")
+    executable, hlo = _replayed(backend, replay)
+    executable = replace(
+        executable, autotune=tuning.autotune, autotune_reason=tuning.autotune_reason
+    )
+    return Program(executable, hlo, tuning.settled, tuning.candidates)
+
+
+def _replayed(backend: Backend, replay: Replay) -> tuple[Executable, str]:
+    tuning, settled = replay.tuning, replay.tuning.settled
+    if tuning.autotune is None:
+        return backend.compile(settled.mode, settled.sets, Build(tuning.implementation))
+    build = Build(tuning.implementation, load_from=str(replay.folder / tuning.autotune))
+    try:
+        return backend.compile(settled.mode, settled.sets, build)
+    except RuntimeError as error:  # JAX's own kind is one
+        if "RESOURCE_EXHAUSTED" in str(error):
+            raise
+        said = (str(error).splitlines() or [""])[0][:300]
+        raise UntunedError(
+            f"XLA refused to compile from {tuning.autotune}: {said}",
+            hint="tune again in a new bundle; nothing was tuned anew",
+        ) from error

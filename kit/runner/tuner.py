@@ -1,0 +1,144 @@
+"""A tuner process: `python -m kit.runner.tuner REQUEST FD`, reporting on the file descriptor.
+
+It lets XLA tune once, in a process whose autotune cache is empty, and keeps the results. It then
+times what it compiled whenever a line on its standard input names an implementation, so that the
+launcher can go back and forth between several tuners.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import cast
+
+from kit import cuda_driver
+from kit.backends import Backend, Build, backend
+from kit.bundle.layout import hlo_name
+from kit.errors import KitError
+from kit.evidence import Candidate
+from kit.fill import fill_seed
+from kit.hlo import census
+from kit.number_format import number_format
+from kit.plan import Implementation
+from kit.rotation import input_bytes, sets_required
+from kit.ruleset import ruleset
+from kit.runner.dispatch import Chooser, Settled, Try, pilot
+from kit.runner.tuner_messages import Built, Message, Request
+from kit.runner.worker import first_line, status_of
+from kit.system import cpu_facts
+
+_BLOCK_NS = 120_000_000
+"""Device time of one timing: long enough that its start and end are below 0.1 % of it."""
+
+Send = Callable[[Message], None]
+
+
+def main() -> int:
+    """Serve the request on the command line until standard input ends."""
+    request = Request.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    with os.fdopen(int(sys.argv[2]), "w", encoding="utf-8") as messages:
+
+        def send(message: Message) -> None:
+            messages.write(message.dumps())
+            messages.flush()
+
+        plan = request.job.plan
+        try:
+            platform = plan.backend.platform
+            gemms = backend(plan.backend.name, platform, plan.case(request.job.case))
+            cache = cuda_driver.describe().l2_bytes if platform == "cuda" else None
+            serve(request, gemms, cache or cpu_facts().cache_bytes, sys.stdin, send)
+        except KitError as error:
+            send(Message(status=status_of(error), reason=str(error)))
+        except MemoryError as error:
+            send(Message(status="out_of_memory", reason=str(error) or "no memory left"))
+        except Exception as error:  # noqa: BLE001 - JAX raises many kinds; all become a status
+            reason = f"{type(error).__name__}: {first_line(error)}"
+            send(Message(status=status_of(error), reason=reason))
+    return 0
+
+
+def serve(
+    request: Request,
+    gemms: Backend,
+    cache_bytes: int,
+    commands: Iterable[str],
+    send: Send,
+) -> None:
+    """Compile the request's candidates, say so, and time one for each line of `commands`.
+
+    Raises:
+        Exception: none of the candidates could be compiled; what the first one's compiler raised.
+    """
+    plan, case = request.job.plan, request.job.plan.case(request.job.case)
+    seed = fill_seed(plan.seed, plan.submission.challenge, case.id)
+    fewest = sets_required(
+        input_bytes(case.workload, number_format(case.number_format)), cache_bytes
+    )
+    settled = request.settled
+    if settled is None:
+        chooser = Chooser(
+            plan.backend,
+            ruleset(plan.edition),
+            time.monotonic_ns,
+            lambda phase: send(Message(phase=f"tune: {phase}")),
+        )
+        trial = Try(request.implementations[0], fewest, plan.test_type.fill, seed)
+        settled = chooser.settle(gemms, trial)
+    candidates, results, per_call = _build(request, gemms, settled, send)
+    gemms.allocate(settled.sets, plan.test_type.fill, seed)
+    calls = {}
+    for implementation in per_call:
+        gemms.use(implementation)
+        calls[implementation] = max(
+            3, -(-_BLOCK_NS // max(1, pilot(gemms, time.monotonic_ns).period_ns))
+        )
+    send(Message(built=Built(settled, tuple(candidates), results)))
+    for line in commands:
+        implementation = cast("Implementation", line.strip())
+        gemms.use(implementation)
+        gemms.wait_for(gemms.enqueue(2))  # another process had the device before
+        start_ns = time.monotonic_ns()
+        gemms.wait_for(gemms.enqueue(calls[implementation]))
+        launches = calls[implementation] * per_call[implementation]
+        send(Message(period_ns=(time.monotonic_ns() - start_ns) / launches))
+
+
+def _build(
+    request: Request, gemms: Backend, settled: Settled, send: Send
+) -> tuple[list[Candidate], dict[str, str], dict[Implementation, int]]:
+    """(candidates, paths of their autotune results, GEMMs in a call of those that can be timed)."""
+    candidates: list[Candidate] = []
+    results: dict[str, str] = {}
+    per_call: dict[Implementation, int] = {}
+    failures: list[Exception] = []
+    for implementation in request.implementations:
+        send(Message(phase=f"tune: {implementation}, attempt {request.attempt}"))
+        name, work, extra, reason = None, {}, {}, ""
+        path = Path(request.folder) / f"{request.attempt}-{implementation}.txt"
+        build = Build(implementation, dump_to=str(path))
+        try:
+            executable, hlo = gemms.compile(settled.mode, settled.sets, build)
+            name = hlo_name(hlo)
+            found = census(hlo)
+        except Exception as error:  # noqa: BLE001 - whatever a compiler raises is the reason
+            failures.append(error)
+            reason = f"{type(error).__name__}: {first_line(error)}"
+        else:
+            work, extra = found.gemms, found.extra
+            per_call[implementation] = executable.gemms_per_call
+            if path.exists():
+                results[implementation] = str(path)
+        candidates.append(
+            Candidate(
+                request.attempt, implementation, settled.mode, name, work, extra, None, reason
+            )
+        )
+    if not per_call:
+        raise failures[0]
+    return candidates, results, per_call
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

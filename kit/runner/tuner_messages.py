@@ -1,0 +1,62 @@
+"""What the launcher and a tuner process say to each other, as lines of JSON."""
+
+import json
+from dataclasses import dataclass
+
+from kit.evidence import Candidate, Status
+from kit.plan import Implementation
+from kit.records import from_json, to_json
+from kit.runner.dispatch import Settled
+from kit.runner.job import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What one tuner process compiles.
+
+    `settled` is null for the first one, which settles the mode. Autotune results go into `folder`.
+    """
+
+    job: Job
+    attempt: int
+    implementations: tuple[Implementation, ...]
+    settled: Settled | None
+    folder: str
+
+    def dumps(self) -> str:
+        """As one line of JSON."""
+        return json.dumps(to_json(self))
+
+    @classmethod
+    def loads(cls, text: str) -> "Request":
+        """Back from `dumps`."""
+        return from_json(cls, json.loads(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What a tuner compiled. `results` are paths of autotune results by implementation."""
+
+    settled: Settled
+    candidates: tuple[Candidate, ...]
+    results: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a tuner: a phase, what it has built, a timing, or why it gives up."""
+
+    phase: str | None = None
+    built: Built | None = None
+    period_ns: float | None = None
+    status: Status | None = None
+    reason: str = ""
+
+    def dumps(self) -> str:
+        """As one line of JSON."""
+        return json.dumps(to_json(self)) + "\n"
+
+    @classmethod
+    def loads(cls, text: str) -> "Message":
+        """Back from `dumps`."""
+        return from_json(cls, json.loads(text))

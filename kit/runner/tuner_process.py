@@ -1,0 +1,124 @@
+"""Start a tuner process, ask it for timings, and make sure that it ends."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from selectors import EVENT_READ, DefaultSelector
+from typing import IO, BinaryIO
+
+from kit.evidence import Status
+from kit.plan import Implementation
+from kit.runner.process import post_mortem, stop, worker_environment
+from kit.runner.tuner_messages import Built, Message, Request
+
+_TIMING_S = 60.0
+
+
+class TunerFailureError(Exception):
+    """A tuner gave up or ended; `status` is what its case's runs would end with."""
+
+    def __init__(self, status: Status, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+
+
+class Tuner:
+    """A tuner process that answers."""
+
+    def __init__(
+        self, process: "subprocess.Popen[bytes]", messages: BinaryIO, log: IO[str]
+    ) -> None:
+        self._process = process
+        self._messages = messages
+        self._log = log
+        self._buffered = b""
+
+    def built(self, timeout_s: float, on_phase: Callable[[str], None]) -> Built:
+        """What it has compiled.
+
+        Raises:
+            TunerFailureError: it compiled nothing, or not in time.
+        """
+        deadline = time.monotonic() + timeout_s
+        while True:
+            message = self._hear(deadline)
+            if message.phase is not None:
+                on_phase(message.phase)
+            if message.built is not None:
+                return message.built
+
+    def period_ns(self, implementation: Implementation) -> float:
+        """One GEMM's period over about a tenth of a second, in ns.
+
+        Raises:
+            TunerFailureError: it gave up, ended, or does not answer.
+        """
+        assert self._process.stdin is not None  # noqa: S101 - it was started with a pipe
+        try:
+            self._process.stdin.write(f"{implementation}\n".encode())
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise self._ended() from None
+        message = self._hear(time.monotonic() + _TIMING_S)
+        if message.period_ns is None:
+            raise TunerFailureError("crashed", "the tuner answered something else than a timing")
+        return message.period_ns
+
+    def _hear(self, deadline: float) -> Message:
+        while b"\n" not in self._buffered:
+            with DefaultSelector() as selector:
+                selector.register(self._messages, EVENT_READ)
+                if not selector.select(max(0.0, deadline - time.monotonic())):
+                    raise TunerFailureError("timed_out", "the tuner did not answer in time")
+            chunk = os.read(self._messages.fileno(), 65536)
+            if not chunk:
+                raise self._ended()
+            self._buffered += chunk
+        line, _, self._buffered = self._buffered.partition(b"\n")
+        message = Message.loads(line.decode())
+        if message.status is not None:
+            raise TunerFailureError(message.status, message.reason)
+        return message
+
+    def _ended(self) -> TunerFailureError:
+        stop(self._process)
+        self._log.seek(0)
+        return TunerFailureError(*post_mortem(self._process.returncode, self._log.read()))
+
+
+@contextmanager
+def tuner(request: Request) -> Iterator[Tuner]:
+    """A tuner process for the request; it is gone when the context ends.
+
+    It takes only the memory that it needs, so that several may live side by side.
+    """
+    read_end, write_end = os.pipe()
+    with (
+        tempfile.TemporaryFile("w+", errors="replace") as log,
+        os.fdopen(read_end, "rb") as messages,
+    ):
+        path = Path(request.folder) / f"{request.attempt}.json"
+        path.write_text(request.dumps(), encoding="utf-8")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "kit.runner.tuner", str(path), str(write_end)],
+            env=worker_environment(request.job, os.environ)
+            | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            pass_fds=(write_end,),
+            start_new_session=True,
+        )
+        os.close(write_end)
+        try:
+            yield Tuner(process, messages, log)
+        finally:
+            stop(process)
+            if process.stdin is not None:
+                process.stdin.close()

@@ -1,0 +1,13 @@
+"""A tracer that the profiler takes down halfway, as CUPTI has done."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from kit.runner.job import Job
+
+if __name__ == "__main__":
+    job = Job.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    (Path(job.run_folder) / "kernels.csv").write_text("name,start_ns,duration_ns\n0,0,1\n")
+    os.kill(os.getpid(), signal.SIGKILL)

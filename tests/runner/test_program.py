@@ -1,0 +1,90 @@
+"""What a run launches: its own choice, or the tuner's, which is replayed or refused."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from fakes import FakeBackend
+from kit.errors import UntunedError
+from kit.plan import Backend
+from kit.ruleset import ruleset
+from kit.runner.dispatch import Chooser, Settled, Try
+from kit.runner.job import Tuning
+from kit.runner.program import Replay, build_program
+from kit.runner.worker import status_of
+from plans import small_plan
+
+NAME = "0123456789abcdef.autotune.txt"
+TRY = Try("library", 2, "uniform", "0" * 16)
+LOOP = Settled("device_loop", "the tuner's", 30)
+
+
+def chooser(platform="cuda", dispatch="auto"):
+    plan = Backend("jax_gemm", platform, dispatch, "library", 0)
+    return Chooser(plan, ruleset("2026.1"), time.monotonic_ns, lambda _: None)
+
+
+def replay(autotune=NAME, reason=""):
+    tuning = Tuning("triton", LOOP, autotune, reason, ())
+    return Replay(tuning, Path("/case"))
+
+
+def test_a_tuning_is_replayed_and_nothing_is_settled_anew():
+    backend = FakeBackend()
+    found = build_program(chooser(), replay(), backend, TRY)
+    ((event, mode, sets, build),) = backend.events
+    assert (event, mode, sets, build.implementation) == ("compile", "device_loop", 30, "triton")
+    assert (build.load_from, build.dump_to) == (f"/case/{NAME}", None)
+    assert (found.executable.autotune, found.executable.autotune_reason) == (NAME, "")
+    assert found.settled == LOOP
+
+
+def test_a_tuning_without_results_says_why():
+    backend = FakeBackend()
+    found = build_program(chooser(), replay(None, "XLA wrote no autotune results"), backend, TRY)
+    assert backend.events[0][3].load_from is None
+    assert found.executable.autotune_reason == "XLA wrote no autotune results"
+
+
+def test_results_that_do_not_fit_end_the_run_as_untuned():
+    refusal = RuntimeError("NOT_FOUND: No cached config found for HLO instr: %x\nmore")
+    backend = FakeBackend(programs={"triton": (refusal, 0)})
+    with pytest.raises(UntunedError, match=f"refused to compile from {NAME}.*No cached") as caught:
+        build_program(chooser(), replay(), backend, TRY)
+    assert status_of(caught.value) == "untuned"
+    assert len(backend.events) == 1, "nothing may be compiled a second time"
+
+
+def test_memory_that_runs_out_is_not_the_tunings_fault():
+    refusal = RuntimeError("RESOURCE_EXHAUSTED: out of memory")
+    backend = FakeBackend(programs={"triton": (refusal, 0)})
+    with pytest.raises(RuntimeError, match="RESOURCE") as caught:
+        build_program(chooser(), replay(), backend, TRY)
+    assert status_of(caught.value) == "out_of_memory"
+
+
+def test_without_a_tuner_the_run_settles_the_mode():
+    backend = FakeBackend(gemm_s=0.002)
+    found = build_program(chooser(), None, backend, TRY)
+    assert found.settled.mode == "single"
+    assert "tuning_attempts=0" in found.executable.autotune_reason
+    names = [event[0] for event in backend.events]
+    assert names == ["compile", "allocate", "release", "compile"]
+
+
+def test_a_loop_asked_for_still_needs_the_pilots_period():
+    found = build_program(chooser(dispatch="device_loop"), None, FakeBackend(gemm_s=0.0001), TRY)
+    assert found.settled.mode == "device_loop"
+    assert 2 <= found.settled.sets <= 5
+
+
+def test_a_cpu_has_nothing_to_tune():
+    found = build_program(chooser("cpu"), None, FakeBackend(), TRY)
+    assert found.executable.autotune_reason == "XLA tunes nothing on a CPU"
+    assert found.settled == Settled("single", found.settled.reason, 2)
+
+
+def test_a_plan_for_a_cpu_tunes_nothing():
+    plan = small_plan()
+    assert (plan.backend.implementation, plan.backend.tuning_attempts) == ("library", 0)

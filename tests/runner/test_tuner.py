@@ -1,0 +1,88 @@
+"""A tuner compiles, keeps the autotune results, and times what it is asked for."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fakes import FakeBackend
+from hlo_texts import library_gemms, plain_dots
+from kit.bundle.layout import hlo_name
+from kit.runner.dispatch import Settled
+from kit.runner.job import Job
+from kit.runner.tuner import serve
+from kit.runner.tuner_messages import Message, Request
+from plans import small_plan
+
+PLAN = small_plan()
+CASE = PLAN.cases[0]
+LIBRARY, TRITON = library_gemms(CASE, 1), plain_dots(CASE, 1)
+ONE = Settled("single", "asked for", 2)
+
+
+def job(plan=PLAN):
+    return Job(plan, CASE.id, "gpu-0123456789ab", None, None, 1, 0, "/case", "/run", None)
+
+
+def served(tmp_path, backend, commands=(), implementations=("library", "triton"), **changes):
+    request = Request(job(), 1, implementations, ONE, str(tmp_path))
+    sent = []
+    serve(replace(request, **changes), backend, 2**20, commands, sent.append)
+    return sent, next(message.built for message in sent if message.built is not None)
+
+
+def test_both_are_compiled_and_timed_in_turn(tmp_path):
+    backend = FakeBackend(programs={"library": (LIBRARY, 0.004), "triton": (TRITON, 0.002)})
+    commands = ["library\n", "triton\n", "library\n"]
+    sent, built = served(tmp_path, backend, commands)
+    assert [c.hlo for c in built.candidates] == [hlo_name(LIBRARY), hlo_name(TRITON)]
+    assert [c.gemms for c in built.candidates] == [{"__cublas$lt$matmul": 1}, {"dot": 1}]
+    assert [Path(path).read_text() for path in built.results.values()] == [
+        "tuned library\n", "tuned triton\n",
+    ]  # fmt: skip
+    periods = [message.period_ns for message in sent if message.period_ns is not None]
+    assert periods == pytest.approx([4e6, 2e6, 4e6], rel=0.1)
+    assert [event[0] for event in backend.events] == ["compile", "compile", "allocate"]
+
+
+def test_what_triton_cannot_compile_is_recorded(tmp_path):
+    refusal = RuntimeError("INTERNAL: no config compiles\nmore")
+    backend = FakeBackend(0.001, programs={"library": (LIBRARY, 0.001), "triton": (refusal, 0)})
+    _, built = served(tmp_path, backend)
+    library, triton = built.candidates
+    assert library.reason == ""
+    assert (triton.hlo, triton.reason) == (None, "RuntimeError: INTERNAL: no config compiles")
+    assert list(built.results) == ["library"]
+
+
+def test_what_cannot_be_read_is_not_timed(tmp_path):
+    backend = FakeBackend(
+        0.001, programs={"library": (LIBRARY, 0.001), "triton": ("HloModule\n", 0)}
+    )
+    _, built = served(tmp_path, backend)
+    assert "no ENTRY computation" in built.candidates[1].reason
+
+
+def test_nothing_compiled_is_the_first_ones_fault(tmp_path):
+    refusal = RuntimeError("INTERNAL: nothing works")
+    with pytest.raises(RuntimeError, match="nothing works"):
+        served(
+            tmp_path, FakeBackend(programs={"library": (refusal, 0)}), implementations=("library",)
+        )
+
+
+def test_the_first_attempt_settles_the_mode(tmp_path):
+    backend = FakeBackend(0.001, programs={"library": (LIBRARY, 0.001)})
+    plan = replace(PLAN, backend=replace(PLAN.backend, platform="cuda"))
+    _, built = served(tmp_path, backend, implementations=("library",), settled=None, job=job(plan))
+    assert built.settled.mode == "single"
+    assert "a call costs" in built.settled.reason
+    names = [event[0] for event in backend.events]
+    assert names == ["compile", "allocate", "release", "compile", "allocate"]
+
+
+def test_messages_survive_their_journey():
+    backend_said = Message(status="out_of_memory", reason="2 sets need 5 bytes")
+    assert Message.loads(backend_said.dumps()) == backend_said
+    request = Request(job(), 2, ("triton",), ONE, "/folder")
+    assert Request.loads(request.dumps()) == request

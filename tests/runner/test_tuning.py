@@ -1,0 +1,217 @@
+"""Tuning before a case's first run: who is timed, what all runs replay, and what goes wrong."""
+
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import processes
+from kit.bundle.layout import autotune_name
+from kit.evidence import Candidate
+from kit.runner import tuning
+from kit.runner.dispatch import Settled
+from kit.runner.job import Job, ended
+from kit.runner.tuner_messages import Built
+from kit.runner.tuner_process import TunerFailureError
+from kit.runner.tuning import Tunings, tune
+from plans import small_plan
+
+SINGLE = Settled("single", "asked for", 2)
+
+
+def job(tmp_path, implementation="best", attempts=3, number=1):
+    plan = small_plan()
+    backend = replace(plan.backend, implementation=implementation, tuning_attempts=attempts)
+    return Job(
+        plan=replace(plan, backend=backend),
+        case=plan.cases[0].id,
+        device="cpu",
+        pci_bus_id=None,
+        uuid=None,
+        number=number,
+        base_ns=time.monotonic_ns(),
+        case_folder=str(tmp_path),
+        run_folder=str(tmp_path / "run"),
+        tuning=None,
+    )
+
+
+class FakeTuner:
+    """Attempt `number` of a device on which programs take `periods` by implementation."""
+
+    def __init__(self, request, programs, log):
+        self.request = request
+        self.programs = programs
+        self.log = log
+
+    def built(self, timeout_s, on_phase):
+        if isinstance(self.programs, TunerFailureError):
+            raise self.programs
+        candidates, results = [], {}
+        for implementation in self.request.implementations:
+            hlo, _, extra = self.programs[implementation]
+            reason = "" if hlo else "XlaRuntimeError: no config"
+            candidates.append(
+                Candidate(
+                    self.request.attempt, implementation, "single", hlo, {}, extra, None, reason
+                )
+            )
+            if hlo:
+                path = Path(self.request.folder) / f"{self.request.attempt}-{implementation}.txt"
+                path.write_text(f"results of {hlo}")
+                results[implementation] = str(path)
+        return Built(SINGLE, tuple(candidates), results)
+
+    def period_ns(self, implementation):
+        self.log.append((self.request.attempt, implementation))
+        period_ns = self.programs[implementation][1]
+        if period_ns is None:
+            raise TunerFailureError("crashed", "gone")
+        return period_ns
+
+
+@pytest.fixture
+def device(monkeypatch):
+    """Let each attempt compile what is given for it; yields the order of timings."""
+
+    def given(*attempts):
+        log, requests = [], []
+
+        @contextmanager
+        def start(request):
+            requests.append(request)
+            yield FakeTuner(request, attempts[request.attempt - 1], log)
+
+        monkeypatch.setattr(tuning, "tuner", start)
+        return log, requests
+
+    return given
+
+
+def test_the_fastest_tuning_of_the_library_is_kept(device, tmp_path):
+    log, requests = device(
+        {"library": ("a", 210.0, {}), "triton": ("t", 250.0, {})},
+        {"library": ("b", 203.0, {})},
+        {"library": ("a", 1.0, {})},
+    )
+    found, text = tune(job(tmp_path), print)
+    assert (found.implementation, text) == ("library", "results of b")
+    assert found.autotune == autotune_name(text)
+    assert [(c.hlo, c.period_ns) for c in found.candidates] == [
+        ("a", 210.0), ("t", 250.0), ("b", 203.0), ("a", None),
+    ]  # fmt: skip
+    assert found.candidates[3].reason == "the same program as in attempt 1"
+    assert log[:6] == [(1, "library"), (1, "triton"), (2, "library")] * 2
+    assert [r.implementations for r in requests] == [
+        ("library", "triton"), ("library",), ("library",),
+    ]  # fmt: skip
+    assert [r.settled for r in requests] == [None, SINGLE, SINGLE]
+
+
+def test_triton_wins_where_it_is_faster_and_clean(device, tmp_path):
+    programs = {"library": ("a", 12.5, {}), "triton": ("t", 10.8, {})}
+    device(programs)
+    assert tune(job(tmp_path, attempts=1), print)[0].implementation == "triton"
+    device(programs | {"triton": ("t", 10.8, {"reduce": 1})})
+    found, text = tune(job(tmp_path, attempts=1), print)
+    assert (found.implementation, text) == ("library", "results of a")
+    assert found.candidates[1].period_ns == 10.8
+
+
+def test_triton_asked_for_is_taken_with_its_extra_work(device, tmp_path):
+    _, requests = device({"triton": ("t", 10.8, {"reduce": 1})}, {"triton": ("t", 10.8, {})})
+    assert tune(job(tmp_path, "triton", 2), print)[0].implementation == "triton"
+    assert {request.implementations for request in requests} == {("triton",)}
+
+
+def test_a_library_that_fails_leaves_triton_to_be_tuned_again(device, tmp_path):
+    _, requests = device(
+        {"library": (None, 0.0, {}), "triton": ("t", 10.8, {})}, {"triton": ("u", 9.0, {})}
+    )
+    found, text = tune(job(tmp_path, attempts=2), print)
+    assert text == "results of u"
+    assert found.candidates[0].reason == "XlaRuntimeError: no config"
+    assert requests[1].implementations == ("triton",)
+
+
+def test_a_later_attempt_that_fails_is_recorded(device, tmp_path):
+    failure = TunerFailureError("out_of_memory", "2 rotation sets need too much")
+    device({"library": ("a", 2.0, {})}, failure)
+    found, _ = tune(job(tmp_path, "library", 2), print)
+    assert found.candidates[1].reason == "2 rotation sets need too much"
+    assert found.candidates[1].hlo is None
+
+
+def test_a_process_lost_in_the_race_is_left_out(device, tmp_path):
+    device({"library": ("a", 2.0, {})}, {"library": ("b", None, {})})
+    found, text = tune(job(tmp_path, "library", 2), print)
+    assert text == "results of a"
+    assert found.candidates[1].reason == "its process ended while it was timed"
+
+
+def test_tuning_ends_when_its_time_is_up(device, tmp_path, monkeypatch):
+    monkeypatch.setattr(tuning, "_BUDGET_S", 0.0)
+    device({"library": ("a", 2.0, {})})
+    found, _ = tune(job(tmp_path, "library", 3), print)
+    assert [c.reason for c in found.candidates] == [""] + ["not tried: tuning may take 0 s"] * 2
+
+
+def test_every_run_replays_one_tuning(device, tmp_path, monkeypatch):
+    _, requests = device({"library": ("a", 2.0, {})})
+    jobs = []
+    monkeypatch.setattr(tuning, "run_job", lambda job, _: jobs.append(job) or ended("measured", ""))
+    tunings = Tunings()
+    for number in (1, 2, 3):
+        tunings.run(job(tmp_path, "library", 1, number), print)
+    assert len(requests) == 1
+    assert [job.number for job in jobs] == [1, 2, 3]
+    assert len({job.tuning for job in map(_hashable, jobs)}) == 1
+    assert (tmp_path / jobs[0].tuning.autotune).read_text() == "results of a"
+    assert jobs[0].tuning.settled == SINGLE
+
+
+def _hashable(job):
+    return replace(job, tuning=repr(job.tuning))
+
+
+def test_a_failed_tuning_fails_every_run_of_its_case(device, tmp_path, monkeypatch):
+    _, requests = device(TunerFailureError("unsupported", "fp4 is unsupported"))
+    monkeypatch.setattr(tuning, "run_job", lambda *_: pytest.fail("nothing may be measured"))
+    tunings = Tunings()
+    for number in (1, 2):
+        report = tunings.run(job(tmp_path, number=number), print)
+        assert (report.status, report.reason) == ("unsupported", "tuner: fp4 is unsupported")
+    assert len(requests) == 1
+
+
+def test_without_attempts_no_tuner_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr(tuning, "tune", lambda *_: pytest.fail("no tuner was asked for"))
+    jobs = []
+    monkeypatch.setattr(tuning, "run_job", lambda job, _: jobs.append(job) or ended("measured", ""))
+    Tunings().run(job(tmp_path, "library", 0), print)
+    assert jobs[0].tuning is None
+
+
+def test_real_processes_tune_and_are_gone_afterwards(tmp_path):
+    """A CPU tunes nothing, so there is a program and no file; its processes are the real ones."""
+    phases = []
+    found, text = tune(job(tmp_path, "library", 2), phases.append)
+    assert (found.autotune, text) == (None, "")
+    assert found.autotune_reason == "XLA wrote no autotune results"
+    first, second = found.candidates
+    assert first.period_ns > 0
+    assert second.reason == "the same program as in attempt 1"
+    assert first.hlo == second.hlo
+    assert phases[-1] == "tune: compare"
+    assert not processes.children()
+
+
+def test_a_real_tuner_without_memory_says_so(tmp_path):
+    plan = small_plan(m=2**20, n=2**20, k=2**10)
+    huge = replace(job(tmp_path, "library", 1), case=plan.cases[0].id)
+    backend = replace(plan.backend, tuning_attempts=1)
+    with pytest.raises(TunerFailureError, match="2 rotation sets need") as failure:
+        tune(replace(huge, plan=replace(plan, backend=backend)), print)
+    assert failure.value.status == "out_of_memory"
