@@ -461,12 +461,12 @@ class RunMetrics:
     sol_row: str | None
     sol_ns: float | None
     sol_fraction: float | None
+    kernel_ns: float | None
+    period_over_kernel: float | None
     sol_fraction_at_maximum_clock: float | None
     datasheet_fraction: float | None
     energy_per_gemm_j: float | None
     flops_per_s_per_watt: float | None
-    kernel_ns: float | None
-    period_over_kernel: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,12 +72,12 @@ def derive_run(  # noqa: PLR0913, PLR0917 - all that a run's figures come from
         sol_row=row.product if sol and row else None,
         sol_ns=sol.total_ns if sol else None,
         sol_fraction=sol.total_ns / mean_period_ns if sol else None,
+        kernel_ns=kernel_ns,
+        period_over_kernel=mean_period_ns / kernel_ns if kernel_ns else None,
         sol_fraction_at_maximum_clock=fastest.total_ns / mean_period_ns if fastest else None,
         datasheet_fraction=flops_per_s / sheet if sheet else None,
         energy_per_gemm_j=None if energy_mw is None else energy_mw * mean_period_ns * 1e-12,
         flops_per_s_per_watt=flops_per_s / (energy_mw * 1e-3) if energy_mw else None,
-        kernel_ns=kernel_ns,
-        period_over_kernel=mean_period_ns / kernel_ns if kernel_ns else None,
     )
 
 

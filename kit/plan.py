@@ -22,7 +22,8 @@ Fill = Literal["uniform", "zero"]
 Platform = Literal["cpu", "cuda"]
 DispatchMode = Literal["single", "unrolled", "device_loop"]
 Implementation = Literal["library", "triton"]
-TimingMethod = Literal["cuda_events", "host_clock"]
+TimingMethod = Literal["cuda_events", "external_profiler", "host_clock"]
+CounterTool = Literal["none", "ncu", "xla"]
 
 MOST_ATTEMPTS = 9
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
@@ -98,6 +99,16 @@ class Telemetry:
 
 
 @dataclass(frozen=True, slots=True)
+class Counters:
+    """Which tool counts DRAM bytes, cache hits and utilisation in a rerun of every case.
+
+    `ncu`: Nsight Compute. `xla`: the samples of JAX's own profiler. `none`: nothing is counted.
+    """
+
+    tool: CounterTool
+
+
+@dataclass(frozen=True, slots=True)
 class Phases:
     """Counts and seconds of the phases; minima for compliance live in `kit.ruleset`, not here."""
 
@@ -147,6 +158,7 @@ class RunPlan:
     backend: Backend
     timing: Timing
     telemetry: Telemetry
+    counters: Counters
     phases: Phases
     evidence: EvidencePlan
     cases: tuple[Case, ...]

@@ -1,5 +1,7 @@
 """How many buffer sets outgrow the cache, and which set launch i uses (clauses M24, M25)."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -51,10 +53,10 @@ def trips_per_call(mode: DispatchMode) -> int:
 def sets_for(mode: DispatchMode, minimum: int, period_ns: float) -> int:
     """Sets that a mode rotates: `minimum`, rounded up to whole calls, or enough for a loop's body.
 
-    `period_ns` estimates one GEMM.
+    `period_ns` estimates one GEMM; infinite where `minimum` fills a loop's body in any case.
     """
     if mode == "device_loop":
-        return max(minimum, -(-LOOP_BODY_NS // max(1, round(period_ns))))
+        return max(minimum, math.ceil(LOOP_BODY_NS / max(1.0, period_ns)))
     per_call = sets_per_call(mode, minimum)
     return -(-minimum // per_call) * per_call
 

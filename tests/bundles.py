@@ -15,6 +15,8 @@ from edits import (
     reseal,
     with_claims,
     with_column,
+    with_counter,
+    with_counters,
     with_environment,
     with_field,
     with_fields,
@@ -43,10 +45,10 @@ from kit.ruleset import ruleset
 __all__ = [
     "BATCHED", "DECODE", "GUIDELINE", "PLAIN", "changed", "codes", "device_loop", "field",
     "findings", "fixed_frequency", "honest_cpu", "honest_gpu", "in_every_run", "outcome",
-    "rederived", "reseal", "result", "rules", "with_claims", "with_column", "with_environment",
-    "with_field", "with_fields", "with_hlo", "with_kernels", "with_lead", "with_plan", "with_rows",
-    "with_run", "with_system", "with_table", "without_column", "without_table", "without_trace",
-    "write",
+    "rederived", "reseal", "result", "rules", "uncounted_gpu", "with_claims", "with_column",
+    "with_counter", "with_counters", "with_environment", "with_field", "with_fields", "with_hlo",
+    "with_kernels", "with_lead", "with_plan", "with_rows", "with_run", "with_system", "with_table",
+    "without_column", "without_table", "without_trace", "write",
 ]  # fmt: skip
 
 
@@ -54,6 +56,12 @@ __all__ = [
 def honest_gpu(division="open"):
     """Two cases on one H200, three replicates each, cuda_events and NVML."""
     return gpu.build(division)
+
+
+@cache
+def uncounted_gpu(division="open"):
+    """The GPU bundle as it is without hardware counters."""
+    return gpu.build(division, tool="none")
 
 
 @cache
@@ -113,6 +121,8 @@ _HONEST = {
     "honest-gpu-closed-fixed_power": lambda: honest_gpu("closed"),
     "honest-gpu-open-fixed_frequency": fixed_frequency,
     "honest-gpu-closed-fixed_frequency": lambda: fixed_frequency("closed"),
+    "honest-gpu-open-fixed_power-uncounted": uncounted_gpu,
+    "honest-gpu-closed-fixed_power-uncounted": lambda: uncounted_gpu("closed"),
     "honest-cpu": honest_cpu,
 }
 

@@ -77,6 +77,31 @@ def _with_digests(bundle):
     return replace(bundle, cases=cases)
 
 
+def with_counters(bundle, case, change):
+    """The counters of the case's only device replaced by `change(them)`; None takes them away."""
+    found = bundle.cases[case]
+    ((device, counters),) = found.counters.items()
+    new = change(counters)
+    kept = {} if new is None else {device: new}
+    return replace(bundle, cases=bundle.cases | {case: replace(found, counters=kept)})
+
+
+def with_counter(bundle, case, name, **changes):
+    """Fields of one counter changed; keys as in `with_fields`."""
+
+    def change(counters):
+        assert counters.counter(name)
+        return replace(
+            counters,
+            counters=tuple(
+                with_fields(entry, **changes) if entry.name == name else entry
+                for entry in counters.counters
+            ),
+        )
+
+    return with_counters(bundle, case, change)
+
+
 def with_claims(bundle, case, number, **changes):
     """Claimed figures of one run changed."""
     cases = tuple(
@@ -243,6 +268,8 @@ def write(bundle, folder):
             writer.write_text(layout.hlo_file(name, file), text)
         for file, text in case.autotune.items():
             writer.write_text(layout.autotune_file(name, file), text)
+        for device, counters in case.counters.items():
+            writer.write_record(layout.counters_file(name, device), counters)
         for run in case.runs:
             writer.write_record(f"{run.path}/run.json", run.document)
             if run.trace is not None:

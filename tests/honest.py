@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from honest_counters import device_counters
 from kit.bundle import layout
 from kit.bundle.reader import Bundle, CaseEvidence, Container, RunEvidence
 from kit.checker.recomputed import recompute
@@ -158,6 +159,10 @@ def assemble(name, plan, environment, runs, hlo, autotune=()):
             dict([hlo[case.id]]),
             dict(autotune),
             tuple(runs[case.id]),
+            {
+                device: device_counters(plan, case, device, runs[case.id][0].document.rotation)
+                for device in {run.document.device for run in runs[case.id]}
+            },
         )
         for case in plan.cases
     }

@@ -35,6 +35,7 @@ from kit.fill import sample_seed
 from kit.number_format import number_format
 from kit.plan import (
     Backend,
+    Counters,
     Declaration,
     EvidencePlan,
     KindOfTest,
@@ -68,6 +69,7 @@ def plan():
         backend=Backend("jax_gemm", "cpu", "auto", "library", 0),
         timing=Timing("host_clock", 20),
         telemetry=Telemetry("host", 50, 50, 50),
+        counters=Counters("none"),
         phases=Phases(0.5, 3_000, 0.1, 2.0, 7_000, 0.2, 1.0, 5.0),
         evidence=EvidencePlan(kernel_trace=True),
         cases=build_cases(

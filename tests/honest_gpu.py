@@ -46,6 +46,7 @@ from kit.metrics import derive_run
 from kit.number_format import number_format
 from kit.plan import (
     Backend,
+    Counters,
     Declaration,
     EvidencePlan,
     KindOfTest,
@@ -72,7 +73,7 @@ START_UP_NS = 9_000_000_000
 """From the start of a run to its first telemetry: imports, compilation, filling."""
 
 
-def plan_of(division, kind, case_ids):
+def plan_of(division, kind, case_ids, tool):
     plan = RunPlan(
         edition="2026.1",
         seed=20261129,
@@ -85,6 +86,7 @@ def plan_of(division, kind, case_ids):
         backend=Backend("jax_gemm", "cuda", "auto", "best", 2),
         timing=Timing("cuda_events", 40),
         telemetry=Telemetry("nvml", 20, 60, 200),
+        counters=Counters(tool),
         phases=Phases(1.5, 10_000, 3.0, 60.0, 4_000, 2.0, 1.0, 30.0),
         evidence=EvidencePlan(kernel_trace=True),
         cases=build_cases(
@@ -110,9 +112,9 @@ def plan_of(division, kind, case_ids):
     return plan
 
 
-def build(division, kind=FIXED_POWER, case_ids=(GUIDELINE, DECODE)):
+def build(division, kind=FIXED_POWER, case_ids=(GUIDELINE, DECODE), tool="ncu"):
     """The bundle in the given division."""
-    plan = plan_of(division, kind, case_ids)
+    plan = plan_of(division, kind, case_ids, tool)
     runs, hlo, started_ns = {}, {}, 1_000_000_000
     for case in plan.cases:
         hlo[case.id] = hlo_file(library_gemms(case, GEMMS_PER_CALL[case.id]))
@@ -122,7 +124,7 @@ def build(division, kind=FIXED_POWER, case_ids=(GUIDELINE, DECODE)):
             runs[case.id].append(run)
             started_ns = run.document.ended_ns + 2_000_000_000
     return assemble(
-        f"honest-gpu-{division}-{kind.name}",
+        f"honest-gpu-{division}-{kind.name}{'' if tool == 'ncu' else '-uncounted'}",
         plan,
         H200_ENVIRONMENT,
         runs,

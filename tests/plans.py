@@ -62,6 +62,7 @@ def plan_of(entries, **phases):
                 "power_period_ms": 50,
                 "energy_period_ms": 200,
             },
+            "counters": {"tool": "none"},
             "phases": given | phases,
             "evidence": {"kernel_trace": True},
             "cases": [

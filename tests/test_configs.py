@@ -15,8 +15,7 @@ from kit.timing import methods
 
 GROUPS = (
     "workload", "number_format", "backend", "timing", "telemetry", "phases", "test_type",
-    "division", "suite",
-    "evidence",
+    "counters", "division", "suite", "evidence",
 )  # fmt: skip
 # Options that have no value of their own for something that only the user knows.
 NEEDED = {
@@ -96,8 +95,14 @@ def test_cuda_brings_events_and_nvml_unless_told_otherwise():
     assert (plan.timing.method, plan.telemetry.source) == ("host_clock", "none")
 
 
+@pytest.mark.parametrize("tool", options("counters"))
+def test_counters_are_counted_by_the_tool_of_their_option(tool):
+    assert plan_of(f"counters={tool}").counters.tool == tool
+
+
 def test_the_default_needs_no_gpu():
     plan = plan_of()
+    assert plan.counters.tool == "none"
     assert (plan.backend.platform, plan.timing.method, plan.telemetry.source) == (
         "cpu", "host_clock", "host",
     )  # fmt: skip

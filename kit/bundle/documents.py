@@ -3,6 +3,7 @@
 from typing import TypeVar
 
 from kit.bundle import schema, strict_json
+from kit.counters import DeviceCounters
 from kit.errors import BundleError, UsageError
 from kit.evidence import (
     CaseRecord,
@@ -26,6 +27,7 @@ SCHEMA_OF: dict[type, str] = {
     CaseRecord: "case",
     Run: "run",
     KernelTrace: "trace",
+    DeviceCounters: "counters",
     Results: "results",
 }
 

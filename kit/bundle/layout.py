@@ -67,6 +67,11 @@ def trace_file(case: str, device: str, number: int) -> str:
     return f"{run_folder(case, device, number)}/{TRACE}"
 
 
+def counters_file(case: str, device: str) -> str:
+    """Path of the hardware counters of one case on one device."""
+    return f"{case_folder(case)}/counters/{device}.json"
+
+
 def schema_of(path: str) -> str | None:
     """Name of the schema that the JSON document at `path` follows, None for other files."""
     fixed = {
@@ -78,5 +83,7 @@ def schema_of(path: str) -> str | None:
     }
     if path in fixed:
         return fixed[path]
+    if path.startswith(f"{CASES}/") and PurePosixPath(path).parent.name == "counters":
+        return "counters"
     names = {"case.json": "case", "run.json": "run", TRACE: "trace"}
     return names.get(PurePosixPath(path).name)

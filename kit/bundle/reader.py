@@ -18,9 +18,11 @@ from kit.bundle.layout import (
     autotune_file,
     case_file,
     case_folder,
+    counters_file,
     hlo_file,
 )
 from kit.bundle.tables import load
+from kit.counters import DeviceCounters
 from kit.errors import BundleError
 from kit.evidence import (
     CaseRecord,
@@ -53,6 +55,7 @@ _FIXED = frozenset((PLAN, SYSTEM, ENVIRONMENT, JOURNAL, RESULTS))
 _CASE_PATH = re.compile(
     rf"{CASES}/(?P<case>[^/]+)/(?:case\.json|(?P<hlo>[0-9a-f]{{16}}\.hlo\.txt)"
     r"|(?P<autotune>[0-9a-f]{16}\.autotune\.txt)"
+    r"|counters/(?P<counted>cpu|gpu-[0-9a-f]{12})\.json"
     r"|runs/(?P<run>(?:cpu|gpu-[0-9a-f]{12})-[0-9]{2})/(?P<file>[^/]+))"
 )
 
@@ -73,13 +76,17 @@ class RunEvidence:
 
 @dataclass(frozen=True, slots=True)
 class CaseEvidence:
-    """One case: folder, outcomes, HLO texts and autotune results by file name, measured runs."""
+    """One case: folder, outcomes, HLO texts and autotune results by file name, measured runs.
+
+    `counters` are its hardware counters by the device that their file is named after.
+    """
 
     path: str
     record: CaseRecord
     hlo: dict[str, str]
     autotune: dict[str, str]
     runs: tuple[RunEvidence, ...]
+    counters: dict[str, DeviceCounters] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +118,11 @@ class Bundle:
 
 @dataclass(slots=True)
 class _CaseFiles:
-    """The names found in one case's folder: HLO and autotune files, and files of each run."""
+    """The names found in one case's folder: programs, tuning, counted devices, each run's files."""
 
     hlo: list[str] = field(default_factory=list)
     autotune: list[str] = field(default_factory=list)
+    counted: list[str] = field(default_factory=list)
     runs: dict[str, list[str]] = field(default_factory=dict)
 
 
@@ -154,6 +162,8 @@ def _sort(files: dict[str, bytes]) -> tuple[dict[str, _CaseFiles], list[str]]:
             names.hlo.append(match["hlo"])
         elif match["autotune"]:
             names.autotune.append(match["autotune"])
+        elif match["counted"]:
+            names.counted.append(match["counted"])
         elif match["run"]:
             names.runs.setdefault(match["run"], []).append(match["file"])
     return found, unknown
@@ -168,7 +178,11 @@ def _parse_case(case: str, names: _CaseFiles, files: dict[str, bytes]) -> CaseEv
     }
     folder = case_folder(case)
     runs = (_parse_run(f"{folder}/runs/{run}", names.runs[run], files) for run in names.runs)
-    return CaseEvidence(folder, record, hlo, autotune, tuple(runs))
+    counters = {
+        device: _document(DeviceCounters, files, counters_file(case, device))
+        for device in names.counted
+    }
+    return CaseEvidence(folder, record, hlo, autotune, tuple(runs), counters)
 
 
 def _parse_run(folder: str, names: list[str], files: dict[str, bytes]) -> RunEvidence:

@@ -8,7 +8,7 @@ from kit.checker.verdict import CaseFigures
 NOT_AVAILABLE = "not available"
 _HEADINGS = (
     "case", "type", "runs", "mean time", "TFLOP/s", "spread", "range", "clock", "power", "of SOL",
-    "÷ kernel",
+    "÷ kernel", "DRAM read",
 )  # fmt: skip
 _LEFT = 2
 """Columns that are text; the others are figures and stand to the right."""
@@ -45,6 +45,7 @@ def _cells(case: CaseFigures) -> tuple[str, ...]:
         _whole(case.power_mw, 1000, "W"),
         _percent(case.sol_fraction, 1),
         _ratio(case.period_over_kernel),
+        _times(case.dram_read_ratio),
     )
 
 
@@ -98,6 +99,11 @@ def _whole(value: float | None, scale: float, unit: str) -> str:
 
 def _ratio(value: float | None) -> str:
     return NOT_AVAILABLE if value is None else f"{value:.3f}"
+
+
+def _times(value: float | None) -> str:
+    """Bytes read from DRAM in multiples of the operands' own."""
+    return NOT_AVAILABLE if value is None else f"{value:.3f} x A+B"
 
 
 def _percent(value: float | None, decimals: int) -> str:

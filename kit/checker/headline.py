@@ -8,12 +8,15 @@ import numpy as np
 from kit.bundle.reader import Bundle
 from kit.checker.recomputed import RecomputedCase, recompute
 from kit.checker.verdict import CaseFigures, Headline
+from kit.counters import dram_read_ratio
+from kit.number_format import number_format as row_of
+from kit.rotation import input_bytes
 
 _LONGEST_PROBLEM = 2000
 _MEASURED = (
     "period_ns", "flops_per_s", "spread", "replicate_range", "graphics_mhz", "power_mw",
-    "sol_fraction", "sol_fraction_at_maximum_clock", "datasheet_fraction", "energy_per_gemm_j",
-    "flops_per_s_per_watt", "period_over_kernel",
+    "sol_fraction", "period_over_kernel", "dram_read_ratio", "sol_fraction_at_maximum_clock",
+    "datasheet_fraction", "energy_per_gemm_j", "flops_per_s_per_watt",
 )  # fmt: skip
 
 
@@ -54,11 +57,17 @@ def _figures(case_id: str, number_format: str, found: RecomputedCase | None) -> 
             for run in runs
         ),
         sol_fraction=_median(run.sol_fraction for run in runs),
+        period_over_kernel=_median(run.period_over_kernel for run in runs),
+        dram_read_ratio=_finite(
+            dram_read_ratio(
+                list(found.evidence.counters.values()),
+                input_bytes(found.case.workload, row_of(number_format)),
+            )
+        ),
         sol_fraction_at_maximum_clock=_median(run.sol_fraction_at_maximum_clock for run in runs),
         datasheet_fraction=_median(run.datasheet_fraction for run in runs),
         energy_per_gemm_j=_median(run.energy_per_gemm_j for run in runs),
         flops_per_s_per_watt=_median(run.flops_per_s_per_watt for run in runs),
-        period_over_kernel=_median(run.period_over_kernel for run in runs),
         problem="",
     )
 

@@ -54,7 +54,8 @@ class CaseFigures:
     `period_ns` is the median of the runs' mean periods, `replicate_range` their range over it,
     `spread` the largest of the runs' own; clock, power, energy and the shares of speed of light
     and data sheet are medians over the runs, as is `period_over_kernel`, the mean period over the
-    kernels' own time. `problem` says why nothing was measured, and is empty otherwise.
+    kernels' own time. `dram_read_ratio` is the bytes that a GEMM read from DRAM over those of A and
+    B, where they were counted. `problem` says why nothing was measured, and is empty otherwise.
     """
 
     id: str
@@ -67,11 +68,12 @@ class CaseFigures:
     graphics_mhz: float | None
     power_mw: float | None
     sol_fraction: float | None
+    period_over_kernel: float | None
+    dram_read_ratio: float | None
     sol_fraction_at_maximum_clock: float | None
     datasheet_fraction: float | None
     energy_per_gemm_j: float | None
     flops_per_s_per_watt: float | None
-    period_over_kernel: float | None
     problem: str
 
 

@@ -10,14 +10,16 @@ from kit.backends import Backend, Build
 from kit.evidence import Candidate, Dispatch
 from kit.plan import Backend as BackendPlan
 from kit.plan import DispatchMode, Fill, Implementation
-from kit.rotation import sets_for
+from kit.rotation import LOOP_BODY_NS, sets_for
 from kit.ruleset import Ruleset
 from kit.timing import Clock
 
 _CALLS = 24
 """Calls of a pilot: below the 32 executions that JAX lets run ahead, so none of them waits."""
-_COSTED = 8
-"""Calls whose host cost counts: later ones may wait for room in the driver's launch queue."""
+_UNQUEUED = 8
+"""Calls of many launches whose host cost counts: later ones wait for room in the driver's queue."""
+_SHORTEST_GEMM_NS = 2_000
+"""A lower bound of any GEMM's time on a GPU: 128^3 takes 2.0 µs on an H200."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +30,12 @@ class Pilot:
     period_ns: int
 
 
-def pilot(backend: Backend, clock: Clock) -> Pilot:
-    """Time a few calls after two that load kernels and libraries."""
+def pilot(backend: Backend, mode: DispatchMode, clock: Clock) -> Pilot:
+    """Time a few calls of what was compiled in `mode`, after two that load kernels and libraries.
+
+    A call's cost is the mean over all of them for one launch a call, so that it is as large as the
+    period where the host limits it.
+    """
     backend.wait_for(backend.enqueue(2))
     marks = [clock()]
     last = None
@@ -38,10 +44,11 @@ def pilot(backend: Backend, clock: Clock) -> Pilot:
         marks.append(clock())
     # Waiting for the whole pool would add a microsecond for each of its thousands of buffers.
     backend.wait_for(last)
-    costs = [later - earlier for earlier, later in pairwise(marks[: _COSTED + 1])]
-    return Pilot(
-        enqueue_ns=round(statistics.median(costs)), period_ns=(clock() - marks[0]) // _CALLS
-    )
+    period_ns = (clock() - marks[0]) // _CALLS
+    if mode == "single":
+        return Pilot(enqueue_ns=(marks[-1] - marks[0]) // _CALLS, period_ns=period_ns)
+    costs = [later - earlier for earlier, later in pairwise(marks[: _UNQUEUED + 1])]
+    return Pilot(enqueue_ns=round(statistics.median(costs)), period_ns=period_ns)
 
 
 def choose(plan: BackendPlan, found: Pilot | None, rules: Ruleset) -> tuple[DispatchMode, str]:
@@ -85,17 +92,27 @@ class Chooser:
     report: Callable[[str], None]
 
     def settle(self, backend: Backend, attempt: Try) -> Settled:
-        """Choose mode and sets, with a pilot of `single` where plan or loop need one."""
-        found, period_ns = None, math.inf
-        if self.plan.platform != "cpu" and self.plan.dispatch in ("auto", "device_loop"):
+        """Choose mode and sets, by pilots of `single` for the mode and of a loop for its sets."""
+        found = None
+        if self.plan.platform != "cpu" and self.plan.dispatch == "auto":
             self.report("pilot")
-            backend.compile("single", attempt.minimum_sets, Build(attempt.implementation))
-            backend.allocate(attempt.minimum_sets, attempt.fill, attempt.seed)
-            found = pilot(backend, self.clock)
-            period_ns = found.period_ns
-            backend.release()
+            found, _ = self._pilot(backend, "single", attempt)
         mode, reason = choose(self.plan, found, self.rules)
+        period_ns = math.inf
+        if mode == "device_loop" and attempt.minimum_sets * _SHORTEST_GEMM_NS < LOOP_BODY_NS:
+            # The pilot of `single` took as long as the host: only a loop shows the GEMM's own time.
+            looped, per_call = self._pilot(backend, mode, attempt)
+            period_ns = looped.period_ns / per_call
         return Settled(mode, reason, sets_for(mode, attempt.minimum_sets, period_ns))
+
+    def _pilot(self, backend: Backend, mode: DispatchMode, attempt: Try) -> tuple[Pilot, int]:
+        """The pilot of a mode with the fewest sets, and the GEMMs of one of its calls."""
+        build = Build(attempt.implementation)
+        executable, _ = backend.compile(mode, attempt.minimum_sets, build)
+        backend.allocate(attempt.minimum_sets, attempt.fill, attempt.seed)
+        found = pilot(backend, mode, self.clock)
+        backend.release()
+        return found, executable.gemms_per_call
 
 
 def record(

@@ -15,7 +15,7 @@ from kit.bundle.tables import load
 from kit.bundle.writer import BundleWriter
 from kit.checker.judge import Verdict, judge
 from kit.checker.printable import printable
-from kit.errors import MeasurementError
+from kit.errors import KitError, MeasurementError
 from kit.evidence import (
     CaseRecord,
     ClockLock,
@@ -33,6 +33,7 @@ from kit.evidence import (
 from kit.metrics import derive_case, derive_run
 from kit.plan import Case, RunPlan
 from kit.ruleset import ruleset
+from kit.runner.counting import count, nothing
 from kit.runner.description import describe
 from kit.runner.frequency import frequency_advice, hold_clocks
 from kit.runner.job import Job
@@ -122,8 +123,8 @@ class _Attempt:
     entries: list[JournalEntry] = field(default_factory=list)
     outcomes: dict[str, list[RunOutcome]] = field(default_factory=dict)
     environment: Environment | None = None
-    clock_locks: tuple[ClockLock, ...] = ()
     tunings: Tunings = field(default_factory=Tunings)
+    clock_locks: tuple[ClockLock, ...] = ()
     interrupted: bool = False
 
     def run_all(self) -> None:
@@ -139,7 +140,10 @@ class _Attempt:
             else:
                 outcome = self._run(case, number, target, progress)
             self._note_run("run_ended", case, target, number, outcome)
-            self.outcomes.setdefault(case.id, []).append(outcome)
+            known = self.outcomes.setdefault(case.id, [])
+            if outcome.status == "measured" and not _measured_on(target.id, known):
+                self._count(self._job(case, number, target), progress)
+            known.append(outcome)
             said = (outcome.status, outcome.reason, self._advice(case, outcome))
             progress.end(": ".join(filter(None, said)))
         self._note("bundle_ended")
@@ -150,10 +154,10 @@ class _Attempt:
                 for target in self.targets:
                     yield case, number, target
 
-    def _run(self, case: Case, number: int, target: Target, progress: Progress) -> RunOutcome:
+    def _job(self, case: Case, number: int, target: Target) -> Job:
         case_folder = self.writer.folder(layout.case_folder(case.id))
         run_folder = self.writer.partial / layout.run_folder(case.id, target.id, number)
-        job = Job(
+        return Job(
             plan=self.plan,
             case=case.id,
             device=target.id,
@@ -165,6 +169,22 @@ class _Attempt:
             run_folder=str(run_folder),
             tuning=None,
         )
+
+    def _count(self, job: Job, progress: Progress) -> None:
+        """Count in a rerun of what was just measured; a failure is part of the document."""
+        found = nothing(job, "failed", "stopped by the operator")
+        try:
+            if not self.interrupted:
+                found = count(job, progress.phase)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        except (KitError, OSError) as error:
+            found = nothing(job, "failed", printable(scrub(str(error)), _REASON_LIMIT))
+        self.writer.write_record(layout.counters_file(job.case, job.device), found)
+
+    def _run(self, case: Case, number: int, target: Target, progress: Progress) -> RunOutcome:
+        job = self._job(case, number, target)
+        run_folder = Path(job.run_folder)
         self._note_run("run_started", case, target, number)
         try:
             report = self.tunings.run(job, progress.phase)
@@ -260,6 +280,10 @@ class _Attempt:
     def _entry(self, event: JournalEvent) -> JournalEntry:
         now_ns = time.monotonic_ns() - self.base_ns
         return JournalEntry(len(self.entries), now_ns, event, None, None, None, None, None)
+
+
+def _measured_on(device: str, outcomes: list[RunOutcome]) -> bool:
+    return any(entry.device == device and entry.status == "measured" for entry in outcomes)
 
 
 def _written(folder: Path) -> tuple[TimingRecord, dict[str, Table]]:

@@ -92,7 +92,7 @@ def serve(
     for implementation in per_call:
         gemms.use(implementation)
         calls[implementation] = max(
-            3, -(-_BLOCK_NS // max(1, pilot(gemms, time.monotonic_ns).period_ns))
+            3, -(-_BLOCK_NS // max(1, pilot(gemms, settled.mode, time.monotonic_ns).period_ns))
         )
     send(Message(built=Built(settled, tuple(candidates), results)))
     for line in commands:

@@ -16,7 +16,7 @@ PACKAGES = (
     "jax-cuda13-plugin", "jaxlib", "jsonschema", "ml-dtypes", "numpy", "nvidia-cublas",
     "nvidia-cublas-cu12", "nvidia-cublas-cu13", "nvidia-cuda-runtime", "nvidia-cuda-runtime-cu12",
     "nvidia-cuda-runtime-cu13", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13", "nvidia-ml-py",
-    "omegaconf",
+    "nvtx", "omegaconf",
 )  # fmt: skip
 _VERSION = re.compile(r"[0-9][0-9A-Za-z.!+_-]{0,63}")
 _PRETTY_NAME = re.compile(r"^PRETTY_NAME=\"?([0-9A-Za-z ./()+_-]{1,80})\"?$", re.MULTILINE)

@@ -43,6 +43,7 @@ from kit.evidence import (
 from kit.plan import (
     Backend,
     Case,
+    Counters,
     Declaration,
     EvidencePlan,
     KindOfTest,
@@ -74,6 +75,7 @@ def plan():
         test_type=KindOfTest("fixed_power", "uniform", None, lock=False),
         backend=Backend("jax_gemm", "cpu", "auto", "library", 0),
         timing=Timing("host_clock", 3),
+        counters=Counters("none"),
         telemetry=Telemetry("host", 20, 100, 200),
         phases=Phases(0.5, 10, 0.1, 2.0, 100, 0.1, 1.0, 5.0),
         evidence=EvidencePlan(kernel_trace=True),
@@ -275,12 +277,12 @@ def results():
                     "sol_row",
                     "sol_ns",
                     "sol_fraction",
+                    "kernel_ns",
+                    "period_over_kernel",
                     "sol_fraction_at_maximum_clock",
                     "datasheet_fraction",
                     "energy_per_gemm_j",
                     "flops_per_s_per_watt",
-                    "kernel_ns",
-                    "period_over_kernel",
                 ]
             ),
         )

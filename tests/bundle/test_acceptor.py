@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from kit.bundle.acceptor import compile_acceptor
 from kit.bundle.documents import SCHEMA_OF
 from kit.bundle.schema import acceptor, documents, validator
+from kit.counters import BYTES, DRAM_READ, Counter, DeviceCounters
 from kit.evidence import CaseRecord, KernelTrace, RunOutcome
 from kit.records import to_json
 
@@ -17,6 +18,8 @@ ODD = (
     None, True, False, 0, -1, 1, 1.0, 0.5, 1e300, 2**53 - 1, "", "x", "A" * 5000, "ü", "cpu\n",
     "abc\n", [], {}, [None], [{}], {"": 0}, {"a": "b"}, {"a b": "c"},
 )  # fmt: skip
+
+COUNTER = Counter(DRAM_READ, BYTES, "ok", "", 1, 1, 2, ("nvjet_tst",), (0, 1), (4096, 4096))
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +31,9 @@ def honest(sample):
         "journal": to_json(sample.journal),
         "results": to_json(sample.results),
         "run": to_json(sample.run),
+        "counters": to_json(
+            DeviceCounters("a", "cpu", "ncu", "2025.3", "ok", "", "single", 2, (COUNTER,))
+        ),
         "case": to_json(CaseRecord("a", (RunOutcome("cpu", 1, "crashed", "lost the device"),))),
         "trace": to_json(KernelTrace("ok", "", 2, 4, ("gemm", "Memset 0"), "gemm", 1980.0)),
     }

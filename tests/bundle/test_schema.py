@@ -55,7 +55,8 @@ def test_unknown_key(run):
 def test_enumeration(run):
     run["timing"]["method"] = "stopwatch"
     assert message("run", run) == (
-        "$.timing.method: must be one of 'cuda_events', 'host_clock', found 'stopwatch'"
+        "$.timing.method: must be one of 'cuda_events', 'external_profiler', 'host_clock', "
+        "found 'stopwatch'"
     )
 
 

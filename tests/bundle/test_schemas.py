@@ -157,8 +157,12 @@ def test_a_document_is_its_dataclass(kind):
 
 def test_every_document_has_a_path():
     paths = [layout.PLAN, layout.SYSTEM, layout.ENVIRONMENT, layout.JOURNAL, layout.RESULTS]
-    paths += [layout.case_file("x"), layout.run_file("x", "cpu", 1)]
-    paths.append(layout.trace_file("x", "cpu", 1))
+    paths += [
+        layout.case_file("x"),
+        layout.run_file("x", "cpu", 1),
+        layout.trace_file("x", "cpu", 1),
+        layout.counters_file("x", "cpu"),
+    ]
     assert {layout.schema_of(path) for path in paths} == set(SCHEMA_OF.values())
 
 

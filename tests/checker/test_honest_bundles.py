@@ -3,31 +3,41 @@
 import numpy as np
 import pytest
 
-from bundles import changed, codes, device_loop, fixed_frequency, honest_cpu, honest_gpu, write
+from bundles import (
+    changed,
+    codes,
+    device_loop,
+    fixed_frequency,
+    honest_cpu,
+    honest_gpu,
+    uncounted_gpu,
+    write,
+)
 from kit.bundle.reader import parse, read_container
 
 HONEST = {"open": honest_gpu, "closed": lambda: honest_gpu("closed"), "cpu": honest_cpu}
-UNPROVEN_IN_THIS_EDITION = {"GK312"}
 
 
 @pytest.mark.parametrize("division", ["open", "closed"])
-def test_a_gpu_bundle_passes_every_rule_but_for_what_no_bundle_proves_yet(division):
-    found = codes(HONEST[division]())
-    assert {code for code, outcome in found.items() if outcome == "unproven"} == (
-        UNPROVEN_IN_THIS_EDITION
-    )
-    others = {found[code] for code in found.keys() - UNPROVEN_IN_THIS_EDITION}
-    assert others == {"pass", "not_applicable"}
+def test_a_gpu_bundle_passes_every_rule(division):
+    assert set(codes(HONEST[division]()).values()) == {"pass", "not_applicable"}
 
 
 def test_a_cpu_bundle_passes_and_claims_no_gpu_rule():
     found = codes(honest_cpu())
     assert set(found.values()) == {"pass", "not_applicable"}
     needs_a_gpu = {
-        "GK305", "GK313", "GK314", "GK315", "GK401", "GK402", "GK403", "GK404", "GK405", "GK406",
-        "GK408", "GK606",
+        "GK305", "GK312", "GK313", "GK314", "GK315", "GK401", "GK402", "GK403", "GK404", "GK405",
+        "GK406", "GK408", "GK606",
     }  # fmt: skip
-    assert {found[code] for code in needs_a_gpu | UNPROVEN_IN_THIS_EDITION} == {"not_applicable"}
+    assert {found[code] for code in needs_a_gpu} == {"not_applicable"}
+
+
+@pytest.mark.parametrize("division", ["open", "closed"])
+def test_without_counters_only_the_cold_cache_becomes_unproven(division):
+    counted, found = codes(honest_gpu(division)), codes(uncounted_gpu(division))
+    assert {code for code in found if found[code] != counted[code]} == {"GK312"}
+    assert found["GK312"] == "unproven"
 
 
 @pytest.mark.parametrize("kind", ["closed", "cpu"])
@@ -40,6 +50,7 @@ def test_an_honest_bundle_reads_back_from_disk_as_it_was(kind, tmp_path):
     for case, wanted in bundle.cases.items():
         found = read.cases[case]
         assert (found.record, found.hlo) == (wanted.record, wanted.hlo)
+        assert found.counters == wanted.counters
         for run, right in zip(found.runs, wanted.runs, strict=True):
             assert (run.path, run.document, run.trace) == (
                 right.path,
@@ -61,8 +72,5 @@ def test_a_device_loop_changes_no_outcome(division):
 @pytest.mark.parametrize("division", ["open", "closed"])
 def test_a_fixed_frequency_bundle_is_honest_too(division):
     found = codes(fixed_frequency(division))
-    assert {code for code, outcome in found.items() if outcome == "unproven"} == (
-        UNPROVEN_IN_THIS_EDITION
-    )
-    assert set(found.values()) == {"pass", "not_applicable", "unproven"}
+    assert set(found.values()) == {"pass", "not_applicable"}
     assert (found["GK403"], found["GK408"]) == ("pass", "pass")

@@ -9,7 +9,7 @@ from kit.checker.rule import Finding
 from kit.checker.verdict import CaseFigures, Headline, RuleResult, Verdict, Waiver
 
 DIGEST = "ab" * 32
-CASE = CaseFigures("square-bf16-nn", "bf16", 3, 2e5, 689e12, 0.001, 0.002, 1466.0, *[None] * 7, "")
+CASE = CaseFigures("square-bf16-nn", "bf16", 3, 2e5, 689e12, 0.001, 0.002, 1466.0, *[None] * 8, "")
 HEADLINE = Headline("example", "h200_sxm", "open", "available", (CASE,))
 HOSTILE = [
     "\x1b[2J\x1b[31mred",

@@ -30,7 +30,10 @@ from kit.cli import main
         ("replicates=0", "replicates is 0 (must be 1 to 99)"),
         ("phases.idle_s=long", "phases.idle_s: must be a number"),
         ("phases.idle_s=nan", "phases.idle_s is nan (must be 0 or more)"),
-        ("timing.method=gpu", "timing.method: must be one of cuda_events, host_clock"),
+        (
+            "timing.method=gpu",
+            "timing.method: must be one of cuda_events, external_profiler, host_clock",
+        ),
         ("submission.submitter=12", "submission.submitter must be text (quote it: submission."),
         ("submission.submitter=Me", "submission.submitter is 'Me' (must be lower-case letters"),
         ("name=12", "name must be text (quote it: name='"),

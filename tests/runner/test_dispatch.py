@@ -7,14 +7,14 @@ import pytest
 from fakes import FakeBackend
 from kit.plan import Backend
 from kit.ruleset import ruleset
-from kit.runner.dispatch import Pilot, Settled, choose, pilot, record
+from kit.runner.dispatch import Chooser, Pilot, Settled, Try, choose, pilot, record
 
 RULES = ruleset("2026.1")
 AUTO = Backend("jax_gemm", "cuda", "auto", "library", 0)
 
 
 def test_pilot_measures_call_cost_and_period():
-    found = pilot(FakeBackend(gemm_s=0.004, enqueue_s=0.001), time.monotonic_ns)
+    found = pilot(FakeBackend(gemm_s=0.004, enqueue_s=0.001), "single", time.monotonic_ns)
     assert found.enqueue_ns == pytest.approx(1e6, rel=0.5)
     assert found.period_ns == pytest.approx(4e6, rel=0.5)
 
@@ -39,3 +39,27 @@ def test_without_a_pilot_the_host_computes():
 
 def test_record_gives_the_period_of_one_gemm():
     assert record(Settled("unrolled", "x", 30), Pilot(100, 3000), 30, ()).pilot_period_ns == 100
+
+
+def test_where_the_host_is_slower_both_times_are_the_hosts():
+    found = pilot(FakeBackend(gemm_s=0.00001, enqueue_s=0.002), "single", time.monotonic_ns)
+    assert choose(AUTO, found, RULES)[0] == "device_loop"
+
+
+def test_a_loops_sets_follow_from_the_gemms_own_time_not_from_the_hosts():
+    backend = FakeBackend(gemm_s=0.0001, enqueue_s=0.002)
+    chooser = Chooser(AUTO, RULES, time.monotonic_ns, print)
+    settled = chooser.settle(backend, Try("library", 2, "uniform", "0" * 16))
+    assert settled.mode == "device_loop"
+    assert 3 <= settled.sets <= 4  # 400 µs of GEMMs that take 100 µs each
+    assert [event[1] for event in backend.events if event[0] == "compile"] == [
+        "single",
+        "device_loop",
+    ]
+
+
+def test_many_sets_fill_a_loops_body_without_another_pilot():
+    backend = FakeBackend(gemm_s=0.000003, enqueue_s=0.001)
+    chooser = Chooser(AUTO, RULES, time.monotonic_ns, print)
+    settled = chooser.settle(backend, Try("library", 480, "uniform", "0" * 16))
+    assert (settled.mode, settled.sets) == ("device_loop", 480)

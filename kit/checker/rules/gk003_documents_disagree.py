@@ -5,8 +5,8 @@ The plan, the case folders, `case.json` and the claims name the same cases. A ru
 `measured` exactly where its folder lies, and the claims list exactly those runs. Each `run.json`
 belongs to its folder, ran on a device that `environment.json` describes, with the plan's telemetry
 source, and names a compiled program and autotune results that are there; the file of either is
-called by its own digest.
-The system description repeats the plan's submitter, division and availability.
+called by its own digest. Hardware counters belong to their folder and to a device that ran the
+case. The system description repeats the plan's submitter, division and availability.
 
 ## Why it matters
 What a rule finds in one document must hold for the others, or nothing is proven.
@@ -47,6 +47,7 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
             yield Finding(place, case.record.id, f"{folder}, as its folder")
         yield from _outcomes(folder, case)
         yield from _programs(folder, case)
+        yield from _counters(folder, case)
         for run in case.runs:
             yield from _run(folder, case, run, bundle)
     yield from _claims(bundle)
@@ -98,6 +99,17 @@ def _programs(folder: str, case: CaseEvidence) -> Iterator[Finding]:
         if name != required:
             place = layout.autotune_file(folder, name)
             yield Finding(place, name, f"the name {required}, by its content")
+
+
+def _counters(folder: str, case: CaseEvidence) -> Iterator[Finding]:
+    ran = {run.document.device for run in case.runs}
+    for device, document in case.counters.items():
+        place = layout.counters_file(folder, device)
+        if (document.case, document.device) != (folder, device):
+            found = f"case {document.case}, device {document.device}"
+            yield Finding(place, found, "those of its path")
+        if device not in ran:
+            yield Finding(place, f"counters of {device}", "a device that ran the case")
 
 
 def _run(folder: str, case: CaseEvidence, run: RunEvidence, bundle: Bundle) -> Iterator[Finding]:

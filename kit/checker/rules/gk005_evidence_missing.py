@@ -5,7 +5,9 @@ Every measured run has its windows, buffers and outputs. Every telemetry column 
 `telemetry.metrics`: with the status `ok` it is in its table, with any other it is not and a reason
 is given. Every telemetry table has one `telemetry.health` entry, whose bursts without the failed
 and the lost ones are its rows. Every measured run has `trace.json`: with the status `ok` there are
-kernels, each of a name that it lists, with any other there are none and a reason is given.
+kernels, each of a name that it lists, with any other there are none and a reason is given. Every
+case with a run on a device has a document of that device's hardware counters, if only to say why
+there are none.
 
 ## Why it matters
 What was not measured must be visible as such. A column that is simply gone could have been taken
@@ -24,6 +26,7 @@ Fails: no `memory_c` column, and a metric `memory_c` with `ok`.
 
 from collections.abc import Iterator
 
+from kit.bundle import layout
 from kit.bundle.reader import Bundle, RunEvidence
 from kit.checker.rule import Finding, rule
 from kit.checker.traces import TRACE
@@ -35,7 +38,10 @@ from kit.trace import BUFFERS, KERNELS, OUTPUTS, TELEMETRY_TABLES, WINDOWS
 @rule("GK005", "evidence-missing", clauses=("M12", "M14", "M26"), since="2026.1")
 def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
     """Compare what is there with what is said to be there."""
-    for case in bundle.cases.values():
+    for folder, case in bundle.cases.items():
+        for device in sorted({run.document.device for run in case.runs} - case.counters.keys()):
+            place = layout.counters_file(folder, device)
+            yield Finding(place, "no document", "the counters, or the reason why there are none")
         for run in case.runs:
             for table in (WINDOWS, BUFFERS, OUTPUTS):
                 if not run.tables.get(table.file):

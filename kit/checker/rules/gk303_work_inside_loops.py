@@ -45,8 +45,14 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
             yield Finding(
                 run.at("loops.transfer_guard"), loops.transfer_guard, " or ".join(_GUARDS)
             )
-        host_clock = run.document.timing.method == "host_clock"
-        drains = len(run.table(WINDOWS.file)) if host_clock else 0
+        drains = 0
+        match run.document.timing.method:
+            case "host_clock":
+                drains = len(run.table(WINDOWS.file))
+            case "external_profiler":
+                drains = 1
+            case "cuda_events":
+                pass
         if loops.drains != drains:
             required = f"{drains} for {run.document.timing.method}"
             yield Finding(run.at("loops.drains"), str(loops.drains), required)

@@ -64,7 +64,9 @@ def _lead(run: MeasuredRun, rules: Ruleset, severity: Severity) -> Iterator[Find
     leads = host_lead_ns(run.document.timing, windows)[windows["phase"] == PROFILING]
     _, width_ns = anchored_span_ns(run.document.timing)
     calls = (float(np.median(leads)) + width_ns) / call_ns
-    if calls < rules.calls_ahead:
+    looping = run.document.dispatch.mode == "device_loop"
+    least = rules.loop_calls_ahead if looping else rules.calls_ahead
+    if calls < least:
         place = run.at("column enqueue_end_ns in profiling", WINDOWS.file)
         found = f"{calls:.1f} calls ahead of the device"
-        yield Finding(place, found, f"at least {rules.calls_ahead}", severity)
+        yield Finding(place, found, f"at least {least}", severity)

@@ -41,7 +41,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
         controls = {control.name: control for control in run.document.timing.controls}
         needed = []
         if is_gpu:
-            events = run.document.timing.method == "cuda_events"
+            events = run.document.timing.method != "host_clock"
             needed = ["dlpack_events", "host_slope"] if events else ["host_slope"]
         if "dlpack_events" in controls:
             yield from _dlpack(run, controls["dlpack_events"], rules)

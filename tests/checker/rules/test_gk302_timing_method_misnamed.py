@@ -40,3 +40,19 @@ def test_a_host_clock_on_a_gpu_departs_from_the_methodology():
 def test_only_this_rule_and_those_of_the_host_clock_change():
     bundle = with_field(honest_gpu(), GUIDELINE, 1, "timing.method", "host_clock")
     assert set(changed(bundle)) == {CODE, "GK303"}  # a host clock has to drain each window
+
+
+def under_a_profiler(bundle):
+    bundle = with_plan(bundle, timing__method="external_profiler")
+    bundle = in_every_run(bundle, with_field, "timing.method", "external_profiler")
+    return in_every_run(bundle, with_field, "loops.drains", 1)
+
+
+def test_an_external_profiler_is_a_departure_and_never_closed():
+    assert changed(under_a_profiler(honest_gpu())) == {CODE: "warn"}
+    assert changed(under_a_profiler(honest_gpu("closed"))) == {CODE: "fail", "GK603": "fail"}
+
+
+def test_an_external_profiler_drains_exactly_once():
+    bundle = in_every_run(under_a_profiler(honest_gpu()), with_field, "loops.drains", 0)
+    assert changed(bundle) == {CODE: "warn", "GK303": "fail"}

@@ -66,9 +66,9 @@ def test_gaps_that_a_gpu_itself_needs_may_take_any_share():
 
 
 def test_a_wide_median_is_named_also_where_it_is_no_large_share():
-    (finding,) = findings(CODE, spread(honest_gpu(), GUIDELINE, 1, 3_000))
+    (finding,) = findings(CODE, spread(honest_gpu(), GUIDELINE, 1, 5_000))
     assert finding.place.endswith("-01/kernels.csv: median gap")
-    assert finding.required == "at most 3000 ns"
+    assert finding.required == "at most 5000 ns"
 
 
 def test_a_wide_99th_percentile():

@@ -16,6 +16,7 @@ def test_honest():
     [
         ("backend__platform", "cpu"),
         ("timing__method", "host_clock"),
+        ("timing__method", "external_profiler"),
         ("telemetry__source", "none"),
         ("telemetry__source", "host"),
     ],
