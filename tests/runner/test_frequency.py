@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -76,7 +75,10 @@ def kit_run(machine, folder, plan):
     path.write_text(json.dumps(to_json(plan)))
     return subprocess.Popen(
         [sys.executable, "-m", "kit", "run", "--plan", str(path), "--output", str(folder / "out")],
-        env=os.environ | machine.environment | {"PYTHONPATH": str(CHECKOUT)},
+        # Device locks in a folder of this test: other tests know the same stand-in GPU.
+        env=os.environ
+        | machine.environment
+        | {"PYTHONPATH": str(CHECKOUT), "XDG_RUNTIME_DIR": str(folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -101,15 +103,15 @@ def test_a_worker_that_fails_leaves_the_clock_reset(machine, tmp_path):
     assert calls(machine) == [SET, RESET]
 
 
-def worker_of(process):
-    """Process id of the launcher's worker once it runs."""
+def child_of(process, module):
+    """Process id of the launcher's child that runs `module`, once it does."""
     found = []
 
     def there():
         found[:] = [
             pid
-            for pid in processes.named("kit.runner.worker")
-            if f"\nPPid:\t{process.pid}\n" in Path(f"/proc/{pid}/status").read_text()
+            for pid in processes.children(process.pid)
+            if module.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
         ]
         return bool(found)
 
@@ -119,7 +121,7 @@ def worker_of(process):
 
 def test_a_worker_that_is_killed_leaves_the_clock_reset(machine, tmp_path):
     process = kit_run(machine, tmp_path, gpu_plan())
-    os.kill(worker_of(process), signal.SIGKILL)
+    os.kill(child_of(process, "kit.runner.worker"), signal.SIGKILL)
     _, err = process.communicate(timeout=60)
     assert "SIGKILL" in err
     assert calls(machine) == [SET, RESET]
@@ -128,13 +130,13 @@ def test_a_worker_that_is_killed_leaves_the_clock_reset(machine, tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_launcher_that_is_ended_leaves_the_clock_reset(machine, tmp_path, number):
     process = kit_run(machine, tmp_path, gpu_plan())
-    worker_of(process)
+    child_of(process, "kit.runner.worker")
+    guard = child_of(process, "kit.runner.clock_guard")
     assert calls(machine) == [SET]
     process.send_signal(number)
     process.communicate(timeout=60)
     wait_until(lambda: calls(machine) == [SET, RESET], 20)
-    time.sleep(0.2)
-    assert not processes.named("kit.runner.clock_guard")
+    wait_until(lambda: not processes.lives(guard))
 
 
 def test_a_refused_lock_is_one_line_and_exit_6(machine, tmp_path):
