@@ -63,6 +63,9 @@ def settings(
         for key, value in resolved.items()
         if key not in _BESIDE_THE_PLAN and key not in _INGREDIENTS
     }
+    challenge = resolved["submission"]["challenge"]
+    if isinstance(challenge, str):
+        document["submission"] = {**resolved["submission"], "challenge": challenge.lower()}
     document["edition"] = resolved["edition"] or CURRENT
     document["devices"] = _devices(resolved["devices"])
     document["cases"] = to_json(build_cases(_entries(resolved["suite"])))

@@ -6,7 +6,7 @@ module only.
 
 from typing import Any
 
-from kit.errors import KitError, UsageError
+from kit.errors import KitError, MeasurementError, UsageError
 from kit.nearest import did_you_mean
 from kit.resources import CONFIGS
 
@@ -16,6 +16,8 @@ _HELP = "see gemm-kit run --help"
 def explained(error: Exception) -> Exception:
     """A usage error for what Hydra raised about a configuration; any other exception unchanged."""
     module = type(error).__module__.partition(".")[0]
+    if module == "yaml" or (isinstance(error, OSError) and module == "builtins"):
+        return _about_files(error)
     if isinstance(error, KitError) or not (module in ("hydra", "omegaconf") or _plain(error)):
         return error
     cause: Any = error if hasattr(error, "full_key") else error.__cause__
@@ -29,11 +31,19 @@ def explained(error: Exception) -> Exception:
     if getattr(cause, "full_key", None):
         return _about_key(cause)
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    if lines and lines[0].startswith("Ambiguous value for argument"):
-        return UsageError(
-            lines[0], hint="-m measures each; [1,2] is a list; quotes make it one text"
-        )
-    return UsageError(" ".join(lines) or type(error).__name__, hint=_HELP)
+    problem, hint = " ".join(lines) or type(error).__name__, _HELP
+    if problem.startswith("Ambiguous value for argument"):
+        problem, hint = lines[0], "-m measures each; [1,2] is a list; quotes make it one text"
+    return UsageError(problem, hint=hint)
+
+
+def _about_files(error: Exception) -> KitError:
+    """What a folder that cannot be written, or a file that is no YAML, means to the user."""
+    if isinstance(error, OSError):
+        problem = f"cannot write {error.filename}: {error.strerror}"
+        return MeasurementError(problem, hint="choose a folder that can be written to")
+    said = " ".join(line.strip() for line in str(error).splitlines())
+    return UsageError(f"a configuration file is not YAML: {said}", hint="mend the file")
 
 
 def _plain(error: Exception) -> bool:

@@ -16,9 +16,7 @@ in the order 4, 3, 1, 5, 0."""
 
 
 @click.command(epilog=_EXIT_CODES)
-@click.argument(
-    "paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path)
-)
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
 @click.option(
     "--format",
     "form",
@@ -41,11 +39,12 @@ in the order 4, 3, 1, 5, 0."""
     "--waivers",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="JSON list of failures that you accept; the verdict shows them.",
+    help='Failures that you accept: {"waivers": [{"code": "GK602", "bundle": "<digest>", '
+    '"reason": "..."}]}; the verdict shows them.',
 )
 @click.option("--verbose", is_flag=True, help="All findings, and why rules were not applicable.")
 def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
-    paths: tuple[Path, ...],
+    paths: tuple[str, ...],
     form: str,
     jobs: int | None,
     challenge: str | None,
@@ -61,9 +60,11 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     from kit.checker.waivers import read_waivers
 
     _write_anything()
+    if not all(paths):
+        raise UsageError("an empty PATH", hint="name a bundle or a folder of bundles")
     wanted = _challenge(challenge)
     accepted = read_waivers(waivers) if waivers is not None else ()
-    candidates = find_bundles(paths)
+    candidates = find_bundles(tuple(map(Path, paths)))
     processes = min(len(candidates), jobs or os.cpu_count() or 1)
     verdicts = []
     for verdict in judge_all(

@@ -5,6 +5,7 @@ processor when the backend runs there.
 """
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -40,6 +41,7 @@ def command(
     plan = compose(overrides, config_dir).plan
     if out is not None:
         _write(plan, out)
+        print(f"wrote {out}", file=sys.stderr)
     target = _target(plan, device)
     taken = estimate(plan, target)
     if as_json:

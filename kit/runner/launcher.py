@@ -1,6 +1,5 @@
 """Measure a plan: every case, device and replicate in a fresh process, into one sealed bundle."""
 
-import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -28,13 +27,12 @@ from kit.evidence import (
 )
 from kit.metrics import derive_case, derive_run
 from kit.plan import Case, RunPlan
-from kit.ruleset import ruleset
 from kit.runner.counting import count, nothing
 from kit.runner.description import describe
 from kit.runner.frequency import frequency_advice, hold_clocks
 from kit.runner.job import Job
 from kit.runner.kernel_trace import trace_kernels, written_trace
-from kit.runner.process import refuse_hostile_environment
+from kit.runner.preflight import preflight
 from kit.runner.progress import Progress
 from kit.runner.tuning import Tunings
 from kit.runner.written import read_run
@@ -70,9 +68,7 @@ def measure(plan: RunPlan, output: Path, name: str | None = None) -> Outcome:
         UsageError: the plan or the environment asks for something that cannot be.
         MeasurementError: nothing could be measured; the reasons of every case are in the text.
     """
-    ruleset(plan.edition)
-    plan.validate()
-    refuse_hostile_environment(os.environ)
+    preflight(plan)
     targets = _targets(plan)
     plan = _without_uuids(plan)
     submission = plan.submission
@@ -90,7 +86,9 @@ def measure(plan: RunPlan, output: Path, name: str | None = None) -> Outcome:
         attempt.clock_locks = tuple(lock.release() for lock in held)
         bundle = attempt.seal(started)
     verdict = judge(bundle)
-    return Outcome(bundle, verdict, 0 if verdict.exit_code == 0 else 1)
+    # A checker that broke down has not judged: that is the kit's fault, not the measurement's.
+    code = verdict.exit_code if verdict.exit_code in (0, KitError.exit_code) else 1
+    return Outcome(bundle, verdict, code)
 
 
 def _without_uuids(plan: RunPlan) -> RunPlan:

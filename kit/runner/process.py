@@ -12,32 +12,13 @@ from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 from typing import BinaryIO
 
-from kit.errors import UsageError
 from kit.evidence import Status
 from kit.number_format import number_format
 from kit.runner.job import Job, Report, ended
 
-_ALLOCATORS = ("default", "bfc", "cuda_async", "vmm", "")
 _OURS = ("JAX_", "XLA_", "TF_", "PJRT_", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
 _KILL_AFTER_S = 5.0
 _TAIL = 2000
-
-
-def refuse_hostile_environment(environment: Mapping[str, str]) -> None:
-    """Refuse settings under which nothing honest can be measured.
-
-    Raises:
-        UsageError: names the variable and what to do.
-    """
-    if environment.get("XLA_FLAGS"):
-        raise UsageError("XLA_FLAGS is set", hint="unset it: the plan decides XLA's options")
-    for name in ("XLA_PYTHON_CLIENT_ALLOCATOR", "TF_GPU_ALLOCATOR"):
-        value = environment.get(name, "")
-        if value not in _ALLOCATORS:
-            raise UsageError(
-                f"{name}={value[:40]!r} makes JAX wait after every launch or is unknown",
-                hint="unset it",
-            )
 
 
 def worker_environment(job: Job, environment: Mapping[str, str]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 import pytest
 
 from kit.cli import main
+from kit.cli._faults import explained
 
 
 @pytest.mark.parametrize(
@@ -73,3 +74,20 @@ def test_one_line(override, line, capsys):
 def test_a_choice_that_the_suite_would_drop_is_refused(override, capsys):
     assert main(["plan", "suite=quick", override]) == 2
     assert "would have no effect" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_written_is_no_internal_error():
+    fault = explained(PermissionError(13, "Permission denied", "multirun"))
+    assert fault.exit_code == 6
+    assert "cannot write multirun: Permission denied" in str(fault)
+
+
+def test_a_broken_configuration_file_is_one_line():
+    import yaml
+
+    with pytest.raises(yaml.YAMLError) as broken:
+        yaml.safe_load("a: [1\nb: }")
+    fault = explained(broken.value)
+    assert fault.exit_code == 2
+    assert "not YAML" in fault.problem
+    assert "\n" not in str(fault)

@@ -6,12 +6,9 @@ import threading
 import time
 from dataclasses import replace
 
-import pytest
-
 import processes
-from kit.errors import UsageError
 from kit.runner.job import Job
-from kit.runner.process import refuse_hostile_environment, run_job, worker_environment
+from kit.runner.process import run_job, worker_environment
 from plans import small_plan
 
 
@@ -30,25 +27,6 @@ def job(tmp_path, plan):
         run_folder=str(tmp_path / "run"),
         tuning=None,
     )
-
-
-@pytest.mark.parametrize(
-    "environment",
-    [
-        {"XLA_FLAGS": "--xla_gpu_autotune_level=0"},
-        {"XLA_PYTHON_CLIENT_ALLOCATOR": "platform"},
-        {"XLA_PYTHON_CLIENT_ALLOCATOR": "address"},
-        {"TF_GPU_ALLOCATOR": "something_new"},
-    ],
-)
-def test_settings_that_falsify_are_refused(environment):
-    with pytest.raises(UsageError, match=next(iter(environment))) as refusal:
-        refuse_hostile_environment(environment)
-    assert "unset" in str(refusal.value)
-
-
-def test_the_usual_allocators_pass():
-    refuse_hostile_environment({"XLA_PYTHON_CLIENT_ALLOCATOR": "bfc", "HOME": "/x"})
 
 
 def test_worker_sees_none_of_the_callers_jax_settings(tmp_path):

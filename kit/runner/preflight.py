@@ -1,0 +1,58 @@
+"""What is refused before anything is measured: a plan that nothing here could fulfil."""
+
+import os
+from collections.abc import Mapping
+from importlib.util import find_spec
+
+from kit.errors import MeasurementError, UndecidableError, UsageError
+from kit.plan import RunPlan
+from kit.ruleset import ruleset
+
+_ALLOCATORS = ("default", "bfc", "cuda_async", "vmm", "")
+
+
+def preflight(plan: RunPlan, environment: Mapping[str, str] = os.environ) -> None:
+    """Refuse what could only fail later, or would be ignored.
+
+    Raises:
+        UsageError: the plan or the environment asks for something that cannot be.
+        MeasurementError: JAX is not installed.
+    """
+    try:
+        ruleset(plan.edition)
+    except UndecidableError as error:
+        raise UsageError(error.problem, hint=error.hint) from None
+    plan.validate()
+    _refuse_hostile_environment(environment)
+    if plan.backend.platform == "cpu":
+        _refuse_gpu_only(plan)
+    if find_spec("jax") is None:
+        raise MeasurementError("JAX is not installed", hint="pip install '.[run]' in the checkout")
+
+
+def _refuse_hostile_environment(environment: Mapping[str, str]) -> None:
+    """Refuse settings under which nothing honest can be measured."""
+    if environment.get("XLA_FLAGS"):
+        raise UsageError("XLA_FLAGS is set", hint="unset it: the plan decides XLA's options")
+    for name in ("XLA_PYTHON_CLIENT_ALLOCATOR", "TF_GPU_ALLOCATOR"):
+        value = environment.get(name, "")
+        if value not in _ALLOCATORS:
+            raise UsageError(
+                f"{name}={value[:40]!r} makes JAX wait after every launch or is unknown",
+                hint="unset it",
+            )
+
+
+def _refuse_gpu_only(plan: RunPlan) -> None:
+    """Refuse what only a GPU can do, where it would be ignored or fail in the end."""
+    asked = (
+        ("division=closed", plan.submission.division == "closed", "division=open"),
+        ("test_type=fixed_frequency", plan.test_type.name == "fixed_frequency", "fixed_power"),
+        (f"timing={plan.timing.method}", plan.timing.method != "host_clock", "timing=host_clock"),
+        ("telemetry=nvml", plan.telemetry.source == "nvml", "telemetry=host"),
+        (f"counters={plan.counters.tool}", plan.counters.tool != "none", "counters=none"),
+        (f"devices={plan.devices}", plan.devices != "all", "devices=all"),
+    )
+    for name, is_asked, instead in asked:
+        if is_asked:
+            raise UsageError(f"{name} needs a GPU", hint=f"backend=cuda, or {instead}")

@@ -1,0 +1,58 @@
+"""What is refused before anything is measured, in one line with a remedy."""
+
+from dataclasses import replace
+
+import pytest
+
+from kit.errors import UsageError
+from kit.runner.preflight import preflight
+from plans import small_plan
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"XLA_FLAGS": "--xla_gpu_autotune_level=0"},
+        {"XLA_PYTHON_CLIENT_ALLOCATOR": "platform"},
+        {"XLA_PYTHON_CLIENT_ALLOCATOR": "address"},
+        {"TF_GPU_ALLOCATOR": "something_new"},
+    ],
+)
+def test_settings_that_falsify_are_refused(environment):
+    with pytest.raises(UsageError, match=next(iter(environment))) as refusal:
+        preflight(small_plan(), environment)
+    assert "unset" in str(refusal.value)
+
+
+def test_the_usual_allocators_pass():
+    preflight(small_plan(), {"XLA_PYTHON_CLIENT_ALLOCATOR": "bfc", "HOME": "/x"})
+
+
+def changed(part, **values):
+    plan = small_plan()
+    return replace(plan, **{part: replace(getattr(plan, part), **values)})
+
+
+@pytest.mark.parametrize(
+    ("plan", "named"),
+    [
+        (changed("submission", division="closed"), "division=closed"),
+        (changed("test_type", name="fixed_frequency", clock_mhz=1500), "fixed_frequency"),
+        (changed("timing", method="cuda_events"), "timing=cuda_events"),
+        (changed("timing", method="external_profiler"), "timing=external_profiler"),
+        (changed("telemetry", source="nvml"), "telemetry=nvml"),
+        (changed("counters", tool="ncu"), "counters=ncu"),
+        (replace(small_plan(), devices="0"), "devices=0"),
+    ],
+)
+def test_what_only_a_gpu_can_do_is_not_ignored_on_a_cpu(plan, named):
+    with pytest.raises(UsageError, match=named) as refusal:
+        preflight(plan, {})
+    assert "needs a GPU" in refusal.value.problem
+    assert "backend=cuda" in refusal.value.hint
+
+
+def test_an_unknown_edition_is_wrong_use():
+    with pytest.raises(UsageError, match="edition") as refusal:
+        preflight(replace(small_plan(), edition="1999.1"), {})
+    assert refusal.value.exit_code == 2
