@@ -228,3 +228,9 @@ def test_help_says_what_the_exit_codes_mean(gemm_kit):
     done = gemm_kit("check", "--help")
     assert done.returncode == 0
     assert "5 cannot decide" in done.stdout
+
+
+def test_an_empty_path_is_not_the_working_directory(capsys):
+    code, out, err = check(capsys, "")
+    assert (code, out) == (2, "")
+    assert "empty PATH" in err

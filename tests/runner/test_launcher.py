@@ -102,7 +102,8 @@ def test_an_existing_bundle_is_not_overwritten(tmp_path):
         measure(small_plan(), tmp_path, "there")
 
 
-def test_ctrl_c_keeps_finished_cases_and_the_bundle_is_not_compliant(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_keeps_finished_cases_and_the_bundle_is_not_compliant(tmp_path, number):
     plan = plan_of(
         [
             {"workload": SMALL, "number_format": "fp32"},
@@ -113,7 +114,7 @@ def test_ctrl_c_keeps_finished_cases_and_the_bundle_is_not_compliant(tmp_path):
     process = kit("run", "--plan", path, "--output", tmp_path / "out", "--name", "cut")
     for line in process.stderr:
         if "long" in line and "idle" in line:
-            process.send_signal(signal.SIGINT)
+            process.send_signal(number)
             break
     out, _ = process.communicate(timeout=60)
     bundle = tmp_path / "out/open/acme/box/cut"
