@@ -270,7 +270,7 @@ class Anchor:
 class Control:
     """An independent timing of the same work: `launches` took `duration_ns`.
 
-    `dlpack_events`: events on an own stream that waits for D, around all profiling windows.
+    `dlpack_events`: events on a stream of their own that waits for D, around all profiling windows.
     `host_slope`: T(2N) - T(N) by the host clock after the last window; `launches` is N.
     """
 

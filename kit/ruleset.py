@@ -38,13 +38,13 @@ class Ruleset:
     clock_mean_range: float = 0.028
     # The runner stops its warm-up as soon as it is steady, at the edge. Profiling begins up to
     # 0.1 s later, when the launch queue has drained: judged there by the same limits, 9 % of
-    # replayed H200 warm-ups were refused; by 1.6 times these limits, none of 450.
+    # replayed H200 warm-ups were refused; by 1.6 times these limits, none of 450; 1.75 leaves a margin.
     settled_slack: float = 1.75
     # A fixed-frequency clock is held when every sample is within one step.
     clock_step_mhz: int = 15
     minimum_clock_samples: int = 50
     largest_gap_periods: int = 5
-    # The sampler doubles its period where a burst would fill it; more than twice is another plan.
+    # The sampler doubles its period where a burst would fill it, twice at most.
     longest_period_times_plan: int = 4
     # Idle again: power within a tenth of the baseline (or 10 W), temperature within 12 degrees.
     idle_power_excess: float = 0.10

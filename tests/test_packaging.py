@@ -40,7 +40,7 @@ def run(*command, cwd, check=True, **environment):
 
 
 def shipped_files():
-    """Every file that belongs into a wheel, as it lies in the checkout."""
+    """Every file that belongs in a wheel, as it lies in the checkout."""
     return {
         path.relative_to(ROOT).as_posix()
         for folder in OURS

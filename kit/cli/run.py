@@ -5,7 +5,6 @@ do not have it.
 """
 
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stderr
@@ -67,21 +66,15 @@ def read_plan(path: Path) -> RunPlan:
 
 def _measure(asked: Settings) -> int:
     from kit.runner.launcher import measure
+    from kit.runner.signals import interrupt_on_termination
 
-    for number in (signal.SIGTERM, signal.SIGHUP):  # so batch systems and terminals end a job
-        signal.signal(number, _interrupt)
+    interrupt_on_termination()
     outcome = measure(asked.plan, Path(asked.output), asked.name)
-    if outcome.bundle is not None:
-        print(f"bundle: {outcome.bundle}", flush=True)
-        if outcome.exit_code:
-            why = f"gemm-kit check {outcome.bundle} says why"
-            print(f"gemm-kit: measured, but not compliant ({why})", file=sys.stderr)
+    print(f"bundle: {outcome.bundle}", flush=True)
+    if outcome.exit_code:
+        why = f"gemm-kit check {outcome.bundle} says why"
+        print(f"gemm-kit: measured, but not compliant ({why})", file=sys.stderr)
     return outcome.exit_code
-
-
-def _interrupt(_number: int, _frame: object) -> NoReturn:
-    """End as after Ctrl-C: what was measured is sealed, clocks are given back."""
-    raise KeyboardInterrupt
 
 
 class _JobError(KitError):

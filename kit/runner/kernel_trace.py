@@ -7,6 +7,7 @@ from kit.bundle.documents import parse_document
 from kit.bundle.layout import TRACE
 from kit.bundle.writer import write_document
 from kit.checker.printable import printable
+from kit.errors import KitError
 from kit.evidence import KernelTrace, no_trace
 from kit.runner.job import Job
 from kit.runner.process import run_job
@@ -33,6 +34,8 @@ def trace_kernels(job: Job, on_phase: Callable[[str], None]) -> bool:
             report = run_job(job, on_phase, TRACER)
             reason = f"{report.status or 'crashed'}: {report.reason}"
             failed = report.status != "measured"
+        except (KitError, OSError, ValueError) as error:
+            reason, failed = str(error), True
         except KeyboardInterrupt:
             reason, failed, goes_on = "interrupted: stopped by the operator", True, False
         if failed:

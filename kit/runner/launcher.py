@@ -34,6 +34,7 @@ from kit.runner.job import Job
 from kit.runner.kernel_trace import trace_kernels, written_trace
 from kit.runner.preflight import preflight
 from kit.runner.progress import Progress
+from kit.runner.signals import undisturbed
 from kit.runner.tuning import Tunings
 from kit.runner.written import read_run
 from kit.system import GpuAddress, device_lock, gpus, hide_uuids, scrub, select
@@ -83,8 +84,9 @@ def measure(plan: RunPlan, output: Path, name: str | None = None) -> Outcome:
         attempt = _Attempt(plan, writer, targets, base_ns)
         writer.write_record(layout.PLAN, plan)
         attempt.run_all()
-        attempt.clock_locks = tuple(lock.release() for lock in held)
-        bundle = attempt.seal(started)
+        with undisturbed():
+            attempt.clock_locks = tuple(lock.release() for lock in held)
+            bundle = attempt.seal(started)
     verdict = judge(bundle)
     # A checker that broke down has not judged: that is the kit's fault, not the measurement's.
     code = verdict.exit_code if verdict.exit_code in (0, KitError.exit_code) else 1
@@ -123,24 +125,48 @@ class _Attempt:
 
     def run_all(self) -> None:
         """Every case, replicate and device in turn; a failed run does not stop the others."""
-        plan = self.plan
-        progress = Progress(len(plan.cases) * plan.replicates * len(self.targets))
+        runs = len(self.plan.cases) * self.plan.replicates * len(self.targets)
+        progress = Progress(runs)
         self._note("bundle_started")
         for case, number, target in self._runs():
-            progress.begin(case.id, target.id, number, plan.replicates)
-            if self.interrupted:
-                outcome = RunOutcome(target.id, number, "interrupted", "stopped before this run")
-                self._note_run("run_started", case, target, number)
-            else:
-                outcome = self._run(case, number, target, progress)
-            self._note_run("run_ended", case, target, number, outcome)
-            known = self.outcomes.setdefault(case.id, [])
-            if outcome.status == "measured" and not _measured_on(target.id, known):
-                self._count(self._job(case, number, target), progress)
-            known.append(outcome)
-            said = (outcome.status, outcome.reason, self._advice(case, outcome))
-            progress.end(": ".join(filter(None, said)))
+            try:
+                self._attend(case, number, target, progress)
+            except KeyboardInterrupt:
+                self.interrupted = True
+                self._cut_short(case, number, target)
         self._note("bundle_ended")
+
+    def _attend(self, case: Case, number: int, target: Target, progress: Progress) -> None:
+        progress.begin(case.id, target.id, number, self.plan.replicates)
+        if self.interrupted:
+            outcome = RunOutcome(target.id, number, "interrupted", "stopped before this run")
+            self._note_run("run_started", case, target, number)
+        else:
+            outcome = self._run(case, number, target, progress)
+        known = self.outcomes.setdefault(case.id, [])
+        is_first = outcome.status == "measured" and not _measured_on(target.id, known)
+        known.append(outcome)
+        self._note_run("run_ended", case, target, number, outcome)
+        if is_first:
+            self._count(self._job(case, number, target), progress)
+        said = (outcome.status, outcome.reason, self._advice(case, outcome))
+        progress.end(": ".join(filter(None, said)))
+
+    def _cut_short(self, case: Case, number: int, target: Target) -> None:
+        """Record the run that an interrupt came across, unless it had ended before."""
+        job = self._job(case, number, target)
+        known = self.outcomes.setdefault(case.id, [])
+        outcome = RunOutcome(target.id, number, "interrupted", "stopped by the operator")
+        if not any((run.device, run.number) == (target.id, number) for run in known):
+            shutil.rmtree(job.run_folder, ignore_errors=True)
+            known.append(outcome)
+        ended = known[-1]
+        noted = [entry.event for entry in self.entries if entry.case == case.id
+                 and (entry.device, entry.run) == (target.id, number)]  # fmt: skip
+        if "run_started" not in noted:
+            self._note_run("run_started", case, target, number)
+        if "run_ended" not in noted:
+            self._note_run("run_ended", case, target, number, ended)
 
     def _runs(self) -> Iterator[tuple[Case, int, Target]]:
         for case in self.plan.cases:
@@ -168,11 +194,11 @@ class _Attempt:
         """Count in a rerun of what was just measured; a failure is part of the document."""
         found = nothing(job, "failed", "stopped by the operator")
         try:
-            if not self.interrupted:
+            if not self.interrupted or self.plan.counters.tool == "none":
                 found = count(job, progress.phase)
         except KeyboardInterrupt:
             self.interrupted = True
-        except (KitError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - counting must never cost what was measured
             found = nothing(job, "failed", printable(scrub(str(error)), _REASON_LIMIT))
         self.writer.write_record(layout.counters_file(job.case, job.device), found)
 
@@ -198,9 +224,12 @@ class _Attempt:
     def _advice(self, case: Case, outcome: RunOutcome) -> str:
         if outcome.status != "measured" or self.environment is None:
             return ""
-        document, tables, _ = read_run(self.writer.partial, case.id, outcome)
         devices = {device.id: device for device in self.environment.devices}
-        return frequency_advice(self.plan, devices[outcome.device], document.timing, tables)
+        try:
+            document, tables, _ = read_run(self.writer.partial, case.id, outcome)
+            return frequency_advice(self.plan, devices[outcome.device], document.timing, tables)
+        except (KitError, OSError, ValueError):
+            return ""  # a word on stderr; sealing will say what is wrong with the files
 
     def _remember(self, found: Environment) -> None:
         """Keep the first environment and every device; a changed one shows in the runs' digests."""

@@ -155,6 +155,8 @@ def counter_of(name: str, log: Log, sets: Sequence[int]) -> Counter:
         NcuError: the kernels are not the same ones for every launch.
     """
     readings = [entry for entry in log.readings if "memset" not in entry.kernel.lower()]
+    if not sets:
+        raise NcuError("failed", "no launch was reported")
     each, rest = divmod(len(readings), len(sets))
     if rest or not each:
         raise NcuError("failed", f"{len(readings)} kernels for {len(sets)} launches")

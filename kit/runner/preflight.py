@@ -26,6 +26,8 @@ def preflight(plan: RunPlan, environment: Mapping[str, str] = os.environ) -> Non
     _refuse_hostile_environment(environment)
     if plan.backend.platform == "cpu":
         _refuse_gpu_only(plan)
+    if plan.submission.division == "closed":
+        _refuse_unproven(plan)
     if find_spec("jax") is None:
         raise MeasurementError("JAX is not installed", hint="pip install '.[run]' in the checkout")
 
@@ -56,3 +58,16 @@ def _refuse_gpu_only(plan: RunPlan) -> None:
     for name, is_asked, instead in asked:
         if is_asked:
             raise UsageError(f"{name} needs a GPU", hint=f"backend=cuda, or {instead}")
+
+
+def _refuse_unproven(plan: RunPlan) -> None:
+    """Refuse a closed submission that lacks evidence by its own plan."""
+    least = ruleset(plan.edition).minimum_replicates
+    lacking = (
+        ("counters=none", plan.counters.tool == "none", "counters=xla or counters=ncu"),
+        ("evidence=none", not plan.evidence.kernel_trace, "evidence=full"),
+        (f"replicates={plan.replicates}", plan.replicates < least, f"replicates={least} or more"),
+    )
+    for name, is_lacking, instead in lacking:
+        if is_lacking:
+            raise UsageError(f"{name} proves too little for the closed division", hint=instead)

@@ -111,10 +111,13 @@ def post_mortem(code: int | None, log: str) -> tuple[Status, str]:
 
 def stop(process: "subprocess.Popen[bytes]") -> None:
     """End the worker and everything it started."""
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGTERM)
-        try:
-            process.wait(timeout=_KILL_AFTER_S)
-        except subprocess.TimeoutExpired:
+    try:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=_KILL_AFTER_S)
+    finally:
+        # The group outlives its leader as long as a child of it lives.
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        process.wait()

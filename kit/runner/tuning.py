@@ -17,12 +17,14 @@ from kit.bundle.durable import replace as write_file
 from kit.bundle.layout import autotune_name
 from kit.bundle.reader import MAXIMUM_AUTOTUNE_BYTES
 from kit.candidates import choose
+from kit.checker.printable import printable
 from kit.evidence import Candidate
 from kit.plan import Backend, Implementation
 from kit.runner.job import Job, Report, Tuning, ended
 from kit.runner.process import run_job
 from kit.runner.tuner_messages import Built, Request
 from kit.runner.tuner_process import Tuner, TunerFailureError, tuner
+from kit.system import scrub
 
 _ROUNDS = 6
 """Timings of each program, of about 0.12 s; the first, in which clocks still fall, is left out."""
@@ -131,7 +133,8 @@ def _attempts(
         first = next(c.implementation for c in built.candidates if not c.reason)
         wanted = (first,)
         longest_s = max(longest_s, time.monotonic() - begin_s)
-    return attempts, tuple(candidates)
+    told = (replace(c, reason=printable(scrub(c.reason), 800)) for c in candidates)
+    return attempts, tuple(told)
 
 
 def _missing(number: int, wanted: Implementation, first: Attempt, reason: str) -> Candidate:
