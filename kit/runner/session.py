@@ -6,7 +6,7 @@ Knows protocols only; which backend, clock and telemetry there are, the worker d
 import gc
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -107,7 +107,10 @@ class Session:
         allocator_before = backend.allocator_counters()
         with backend.guard():
             start = timer.start()
-            stop, period_ns = warm_up(loop, plan.phases, period_ns, settled)
+            # Every output is sampled afterwards, so that every set has to be used.
+            launches = max(plan.phases.warm_up_min_launches, sets)
+            phases = replace(plan.phases, warm_up_min_launches=launches)
+            stop, period_ns = warm_up(loop, phases, period_ns, settled)
             warm_up_launches = loop.windows.launches
             self.report("profiling")
             launches = profile(loop, plan.phases, plan.timing.windows, period_ns)

@@ -78,7 +78,7 @@ def test_columns_stand_under_their_headings():
 )
 def test_what_ran_stands_beside_what_was_asked_for(number_format, executed, native, shown):
     case = replace(FULL, number_format=number_format, executed=executed, native=native)
-    heading, line = figure_table([case])
+    heading, line, *_ = figure_table([case])
     place = heading.index("runs as")
     assert line[place:].startswith(f"{shown}  ")
 

@@ -59,6 +59,26 @@ def test_work_is_done_in_the_guidelines_order(session):
     assert measured.loops.compilations == 0
 
 
+def test_the_warm_up_uses_every_set(session):
+    """Slow products of many sets would end it by seconds before all outputs were written."""
+    made, _, _ = session
+    measured = replace(made, cache_bytes=12 * 2**20).run()
+    sets = measured.rotation.sets
+    assert sets > 300
+    assert measured.phases.warm_up_launches >= sets
+
+
+def test_scales_follow_d_in_the_table_and_d_holds_nothing():
+    names = ("a", "b", "d", "a_scale", "b_scale")
+    before = {name: [100 * i, 100 * i + 50] for i, name in enumerate(names)}
+    columns = ("zeros", "checksum", *(f"bin_{index}" for index in range(16)))
+    table = buffers_table(before, before, {name: np.arange(1, 9) for name in columns})
+    assert list(table["operand"]) == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+    assert list(table["set"]) == [0, 1] * 5
+    assert list(table["checksum"]) == [1, 2, 3, 4, 0, 0, 5, 6, 7, 8]
+    assert list(table["address_before"]) == [100 * i + j for i in range(5) for j in (0, 50)]
+
+
 def test_addresses_are_told_above_the_lowest():
     before = {"a": [5000, 7000], "b": [4000, 9000], "d": [4500, 6000]}
     after = before | {"d": [4500, 6500]}
