@@ -38,7 +38,7 @@ class Ruleset:
     clock_mean_range: float = 0.028
     # The runner stops its warm-up as soon as it is steady, at the edge. Profiling begins up to
     # 0.1 s later, when the launch queue has drained: judged there by the same limits, 9 % of
-    # replayed H200 warm-ups were refused; by 1.6 times these limits, none of 450; 1.75 leaves a margin.
+    # replayed H200 warm-ups were refused; by 1.6 times these, none of 450.
     settled_slack: float = 1.75
     # A fixed-frequency clock is held when every sample is within one step.
     clock_step_mhz: int = 15

@@ -1,7 +1,7 @@
 """What in a bundle about to be sealed gives away who or where the vendor is, or a key.
 
 Looks for the user's and the host's name, home folders, private keys and the shapes of well-known
-tokens. Text that the submitter declares about himself in the plan is his to publish.
+tokens. Text that the submitter declares about themselves in the plan is theirs to publish.
 """
 
 import getpass

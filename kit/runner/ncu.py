@@ -1,7 +1,7 @@
 """How Nsight Compute is found, called and understood.
 
 It counts one counter a run. Several in one request make it replay each kernel, and every replay
-finds the operands of the one before in the cache (design note on an H200: 2048^3 then read 8.5 MB
+finds the operands of the one before in the cache (on an H200 2048^3 then read 8.5 MB
 instead of the 16.8 MB of A and B).
 """
 
@@ -105,7 +105,7 @@ def parse(text: str, counter: str) -> Log:
     """Read the log of one run.
 
     Raises:
-        NcuError: there are no values, or they have not the documented form.
+        NcuError: there are no values, or they do not have the documented form.
     """
     if len(text) > _LONGEST_LOG:
         raise NcuError("failed", f"the log has {len(text)} characters")
@@ -131,7 +131,7 @@ def _raise_refusal(lines: Iterable[str]) -> None:
     errors = [line.removeprefix("==ERROR==").strip() for line in lines if "==ERROR==" in line]
     for error in errors:
         if "ERR_NVGPUCTRPERM" in error:
-            reason = "the driver lets administrators only read counters (ERR_NVGPUCTRPERM)"
+            reason = "the driver lets only administrators read counters (ERR_NVGPUCTRPERM)"
             raise NcuError("no_permission", reason)
         if "Failed to find metric" in error:
             raise NcuError("not_available", "this GPU has no such counter")
