@@ -18,6 +18,7 @@ from kit.checker.tree import Candidate
 from kit.checker.verdict import Judgement, Verdict, Waiver
 from kit.checker.worker import Request
 from kit.records import from_json, to_json
+from kit.signature import Signers
 
 LIMIT_S = 120.0
 """Time that one bundle may take: hundreds of times what an honest one needs."""
@@ -30,12 +31,13 @@ _GRACE_S = 0.5
 _START = "import sys; sys.path = sys.argv[1:]; from kit.checker.worker import serve; serve()"
 
 
-def judge_all(
+def judge_all(  # noqa: PLR0913 - one for each of the auditor's options
     candidates: Iterable[Candidate],
     *,
     challenge: str | None = None,
     deep: bool = False,
     waivers: Collection[Waiver] = (),
+    signers: Signers | None = None,
     jobs: int = 1,
 ) -> Iterator[Verdict]:
     """Yield one verdict for each candidate, in their order, judging `jobs` at a time.
@@ -53,7 +55,9 @@ def judge_all(
             local.worker = _Worker()
             workers.append(local.worker)
         worker: _Worker = local.worker
-        request = Request(str(candidate.path), candidate.name, challenge, deep, tuple(waivers))
+        request = Request(
+            str(candidate.path), candidate.name, challenge, deep, tuple(waivers), signers
+        )
         return worker.judge(request, None if deep else LIMIT_S)
 
     threads = ThreadPoolExecutor(jobs)

@@ -10,6 +10,7 @@ from typing import Literal
 
 from kit.checker.rule import Finding, Outcome
 from kit.plan import Availability, Division
+from kit.signature import Signature
 
 Judgement = Literal["compliant", "undecided", "not_compliant", "refused", "internal_error"]
 
@@ -94,7 +95,10 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The checker's word on one bundle. `problem` says why it could not be judged by the rules."""
+    """The checker's word on one bundle. `problem` says why it could not be judged by the rules.
+
+    `signature` is what the auditor's allowed signers make of the submitter's; null: not asked.
+    """
 
     name: str
     digest: str | None
@@ -104,6 +108,7 @@ class Verdict:
     headline: Headline | None
     rules: tuple[RuleResult, ...]
     waivers: tuple[Waiver, ...]
+    signature: Signature | None = None
 
     @property
     def exit_code(self) -> int:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from kit.checker.verdict import Waiver
 from kit.records import from_json, to_json
+from kit.signature import Signers
 
 MEMORY_BYTES = 8 * 2**30
 """Address space of one worker: sixteen times the largest bundle that the reader accepts."""
@@ -20,13 +21,17 @@ MEMORY_BYTES = 8 * 2**30
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One bundle for `kit.checker.judge.judge`; `challenge` and `deep` make its auditor."""
+    """One bundle for `kit.checker.judge.judge`.
+
+    `challenge`, `deep` and `signers` make its auditor.
+    """
 
     path: str
     name: str
     challenge: str | None
     deep: bool
     waivers: tuple[Waiver, ...]
+    signers: Signers | None
 
 
 def serve() -> None:
@@ -41,7 +46,7 @@ def serve() -> None:
         request = from_json(Request, json.loads(line))
         verdict = judge(
             Path(request.path),
-            auditor=Auditor(request.challenge, request.deep),
+            auditor=Auditor(request.challenge, request.deep, request.signers),
             waivers=request.waivers,
             name=request.name,
         )

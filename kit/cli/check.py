@@ -3,10 +3,12 @@
 import os
 import re
 import sys
+from datetime import datetime
 from pathlib import Path
 
 import click
 
+from kit.cli._signers import read_signers, signer_options
 from kit.errors import UsageError
 
 _EXIT_CODES = """\b
@@ -42,6 +44,12 @@ in the order 4, 3, 1, 5, 0."""
     help='Failures that you accept: {"waivers": [{"code": "GK602", "bundle": "<digest>", '
     '"reason": "..."}]}; the verdict shows them.',
 )
+@signer_options(required=False)
+@click.option(
+    "--require-signer",
+    is_flag=True,
+    help="Fail a bundle that no allowed signer signed in its submitter's name.",
+)
 @click.option("--verbose", is_flag=True, help="All findings, and why rules were not applicable.")
 def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     paths: tuple[str, ...],
@@ -50,6 +58,10 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     challenge: str | None,
     deep: bool,
     waivers: Path | None,
+    allowed_signers: Path | None,
+    revoked_keys: Path | None,
+    at: datetime | None,
+    require_signer: bool,
     verbose: bool,
 ) -> int:
     """Judge each bundle at or below PATH. Nothing in a bundle is run, followed or fetched."""
@@ -64,11 +76,21 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
         raise UsageError("an empty PATH", hint="name a bundle or a folder of bundles")
     wanted = _challenge(challenge)
     accepted = read_waivers(waivers) if waivers is not None else ()
+    signers = None
+    if allowed_signers is not None:
+        signers = read_signers(allowed_signers, revoked_keys, at, required=require_signer)
+    elif require_signer or revoked_keys is not None or at is not None:
+        raise UsageError("whose signatures count?", hint="--allowed-signers FILE")
     candidates = find_bundles(tuple(map(Path, paths)))
     processes = min(len(candidates), jobs or os.cpu_count() or 1)
     verdicts = []
     for verdict in judge_all(
-        candidates, challenge=wanted, deep=deep, waivers=accepted, jobs=processes
+        candidates,
+        challenge=wanted,
+        deep=deep,
+        waivers=accepted,
+        signers=signers,
+        jobs=processes,
     ):
         verdicts.append(verdict)
         if form == "text":

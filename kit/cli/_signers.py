@@ -1,0 +1,67 @@
+"""The options by which an auditor says whom to trust to sign, alike in every command."""
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from kit.signature import Signers
+
+Command = TypeVar("Command", bound=Callable[..., int])
+
+_FILE = click.Path(path_type=Path)
+
+
+def signer_options(*, required: bool) -> Callable[[Command], Command]:
+    """Give a command --allowed-signers, --revoked-keys and --at."""
+    options = (
+        click.option(
+            "--allowed-signers",
+            metavar="FILE",
+            type=_FILE,
+            required=required,
+            help="Whose signatures count: a name and a public key a line (ssh-keygen(1)).",
+        ),
+        click.option(
+            "--revoked-keys",
+            metavar="FILE",
+            type=_FILE,
+            help="Keys that count no more: public keys, or a list of ssh-keygen -k.",
+        ),
+        click.option(
+            "--at",
+            metavar="DATE",
+            type=click.DateTime(["%Y-%m-%d"]),
+            help="Day on which keys must have been valid [default: today].",
+        ),
+    )
+
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def read_signers(
+    allowed: Path, revoked: Path | None, at: datetime | None, *, required: bool
+) -> Signers:
+    """What the options say, once ssh-keygen has read the files.
+
+    Raises:
+        UsageError: a file, or a line of it, cannot be read.
+        UndecidableError: there is no ssh-keygen.
+    """
+    from kit.ssh_keygen import refuse_unusable
+
+    signers = Signers(
+        str(allowed.absolute()),
+        None if revoked is None else str(revoked.absolute()),
+        None if at is None else f"{at:%Y%m%d}",
+        required,
+    )
+    refuse_unusable(signers)
+    return signers
