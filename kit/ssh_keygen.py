@@ -146,36 +146,34 @@ def refuse_unusable(signers: Signers) -> None:
     """
     if _check(_PROBE, b"", "probe").returncode:
         raise UndecidableError("this ssh-keygen verifies no signature", hint="update OpenSSH")
-    for option, path in (
-        ("--allowed-signers", signers.allowed),
-        ("--revoked-keys", signers.revoked),
-    ):
-        if path is not None:
-            _refuse_unreadable(option, path)
+    text = _content("--allowed-signers", signers.allowed)
     probed = _ask(["find-principals", "-f", signers.allowed], _PROBE, b"")
     for line in _errors(probed):
-        number, colon, problem = line.removeprefix(f"{signers.allowed}:").partition(":")
-        if colon and number.isdecimal():
+        number, _, problem = line.removeprefix(f"{signers.allowed}:").partition(":")
+        # OpenSSH 9.2 complains about empty lines too, which its manual allows.
+        if number.isdecimal() and text.split(b"\n")[int(number) - 1].strip():
             raise UsageError(
                 f"--allowed-signers {signers.allowed}: line {number}: {problem.strip()}",
                 hint='write: NAME namespaces="gemm-kit-bundle-v1" ssh-ed25519 AAAA...',
             )
-    if signers.revoked is not None and _is_revoked(b"", _PROBE, "probe", ["-r", signers.revoked]):
+    if signers.revoked is None:
+        return
+    _content("--revoked-keys", signers.revoked)
+    if _is_revoked(b"", _PROBE, "probe", ["-r", signers.revoked]):
         raise UsageError(
             f"--revoked-keys {signers.revoked}: holds no keys that ssh-keygen can read",
             hint="a list of public keys, or what ssh-keygen -k writes",
         )
 
 
-def _refuse_unreadable(option: str, path: str) -> None:
+def _content(option: str, path: str) -> bytes:
+    """The bytes of a file of the auditor's, which will be read again and again."""
     try:
-        regular = stat.S_ISREG(Path(path).stat().st_mode)
-        if regular:
-            Path(path).open("rb").close()
+        if stat.S_ISREG(Path(path).stat().st_mode):
+            return Path(path).read_bytes()
     except OSError as error:
         raise UsageError(f"{option} {path}: cannot be read: {error.strerror}") from None
-    if not regular:
-        raise UsageError(f"{option} {path}: is not a regular file")
+    raise UsageError(f"{option} {path}: is not a regular file")
 
 
 def _is_revoked(data: bytes, signature: bytes, namespace: str, revoked: list[str]) -> bool:

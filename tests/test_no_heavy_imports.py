@@ -48,6 +48,8 @@ def test_judging_a_bundle(tmp_path):
         "import kit.cli.check",
         "from kit.cli import main; main(['--help'])",
         "from kit.cli import main; main(['check', '--help'])",
+        "from kit.cli import main; main(['seal', '--help'])",
+        "from kit.cli import main; main(['verify', '--help'])",
     ],
 )
 def test_help_needs_no_library(code):
