@@ -43,6 +43,8 @@ demo: $(VENV)/.demo
 	$(BIN)/gemm-kit check "$$bundle" | sed "s|^SUMMARY:|$$bundle\n&|"
 
 test: lint
+	@for program in ssh-keygen sha256sum; do command -v $$program >/dev/null || { \
+	echo "make test needs $$program (Debian: openssh-client, coreutils)" >&2; exit 1; }; done
 	$(BIN)/python -m pytest
 	$(BIN)/gemm-kit check submissions/
 

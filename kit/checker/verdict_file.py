@@ -45,7 +45,9 @@ def read_verdict_file(path: Path) -> VerdictFile:
     """
     data = _bounded(path, MAXIMUM_BYTES)
     try:
-        document: Any = json.loads(data.decode("ascii"), parse_constant=_refuse)
+        document: Any = json.loads(
+            data.decode("ascii"), parse_constant=_refuse, object_pairs_hook=_object
+        )
     except (ValueError, RecursionError, MemoryError):
         raise BundleError(
             f"{path}: not a verdict: not JSON in ASCII",
@@ -80,3 +82,11 @@ def _bounded(path: Path, maximum: int) -> bytes:
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(constant)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """One meaning for every reader: no key twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError(found)
+    return found

@@ -1,7 +1,6 @@
 """`gemm-kit seal`: signing changes nothing that was sealed, and any later change shows."""
 
 import json
-import os
 import shutil
 
 import pytest
@@ -81,7 +80,7 @@ def test_another_signature_needs_to_be_forced(capsys, bundle, key, tmp_path):
     code, out, _ = seal(capsys, bundle, "--key", other, "--force")
     assert code == 0
     assert public(other) in out
-    assert os.listdir(bundle / "signatures") == ["vendor.sshsig"]
+    assert [path.name for path in (bundle / "signatures").iterdir()] == ["vendor.sshsig"]
 
 
 @pytest.mark.parametrize("change", ["edit", "lose", "add"])

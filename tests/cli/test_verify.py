@@ -342,7 +342,16 @@ def test_an_unsigned_verdict(capsys, verdict, allowed):
 
 @pytest.mark.parametrize(
     "text",
-    [b"", b"{}", b"[]", b"\xff\xfe", b"[" * 10**5, b'{"verdict": NaN}', b'{"verdict": 1e999}'],
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b"\xff\xfe",
+        b"[" * 10**5,
+        b'{"verdict": NaN}',
+        b'{"verdict": 1e999}',
+        b'{"verdict": "compliant", "verdict": "refused"}',
+    ],
 )
 def test_no_verdict_is_refused_in_one_line(text, capsys, verdict, allowed):
     verdict.write_bytes(text)
