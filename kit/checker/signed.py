@@ -1,12 +1,12 @@
 """Did the submitter sign this bundle? Asked of the bytes that were read, not of the disk again."""
 
+from kit.allowed_signers import verify
 from kit.bundle.container import Container
 from kit.bundle.documents import parse_document
 from kit.bundle.layout import PLAN, SIGNATURE
 from kit.errors import BundleError
 from kit.plan import RunPlan
 from kit.signature import BUNDLE_NAMESPACE, Signature, Signers
-from kit.ssh_keygen import verify
 
 IDENTITY = "tagmanifest-sha256.txt"
 """What is signed: its SHA-256 is the bundle's digest, and it covers every sealed byte."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from kit.allowed_signers import MAXIMUM_SIGNATURE_BYTES, verify
 from kit.bundle.schema import validate
 from kit.errors import BundleError, UsageError
 from kit.signature import VERDICT_NAMESPACE, Signature, Signers
-from kit.ssh_keygen import MAXIMUM_SIGNATURE_BYTES, verify
 
 MAXIMUM_BYTES = 256 * 2**20
 """A round of some thousand bundles with every finding that a verdict may hold."""

@@ -55,7 +55,7 @@ def read_signers(
         UsageError: a file, or a line of it, cannot be read.
         UndecidableError: there is no ssh-keygen.
     """
-    from kit.ssh_keygen import refuse_unusable
+    from kit.allowed_signers import refuse_unusable
 
     signers = Signers(
         str(allowed.absolute()),

@@ -397,7 +397,7 @@ def test_honest_bundles_without_a_signature_are_judged_as_before(capsys, bundle)
 
 
 def test_the_submitter_of_a_record_is_a_signer():
-    from kit.ssh_keygen import is_signer
+    from kit.allowed_signers import is_signer
 
     submission = honest_cpu().plan.submission
     for name in ("a", "0", "a" * 64, "a.b_c-d"):

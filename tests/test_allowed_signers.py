@@ -10,16 +10,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from keys import listing, make_key, public, stock_sign, stock_verify
-from kit.errors import UndecidableError, UsageError
-from kit.signature import BUNDLE_NAMESPACE, VERDICT_NAMESPACE, Signers
-from kit.ssh_keygen import (
+from kit.allowed_signers import (
     MAXIMUM_SIGNATURE_BYTES,
     is_signer,
-    public_key,
     refuse_unusable,
-    sign,
     verify,
 )
+from kit.errors import UndecidableError, UsageError
+from kit.signature import BUNDLE_NAMESPACE, VERDICT_NAMESPACE, Signers
+from kit.ssh_keygen import public_key, sign
 
 DATA = b"what is sealed\n"
 KINDS = {
@@ -241,7 +240,7 @@ def test_a_signature_over_other_bytes(signature, judged):
 
 
 def test_the_longest_signature_of_openssh_fits(tmp_path, judged):
-    """RSA of 16,384 bits takes minutes to make; the size is twice that of 8192 bits at most."""
+    """RSA of 16,384 bits takes minutes to make; a signature by it is four times as long."""
     key = make_key(tmp_path / "rsa", "-t", "rsa", "-b", "4096")
     made = sign(DATA, key, BUNDLE_NAMESPACE)
     assert 4 * len(made) < MAXIMUM_SIGNATURE_BYTES
