@@ -4,11 +4,13 @@ import subprocess
 from pathlib import Path
 
 
-def make_key(path, *options):
+def make_key(path, *options, passphrase=""):
     """A new private key at `path` (ed25519 unless `options` say otherwise); returns `path`."""
     kind = options or ("-t", "ed25519")
     subprocess.run(
-        ["ssh-keygen", "-q", *kind, "-N", "", "-C", "", "-f", str(path)], check=True, timeout=60
+        ["ssh-keygen", "-q", *kind, "-N", passphrase, "-C", "", "-f", str(path)],
+        check=True,
+        timeout=60,
     )
     return path
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 
 import pytest
 
@@ -150,6 +151,33 @@ def test_without_ssh_keygen(capsys, bundle, key, monkeypatch, tmp_path):
     assert (code, out) == (5, "")
     assert "ssh-keygen, which is not installed" in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("passphrase", "code"), [("secret", 0), ("wrong", 2)])
+def test_a_passphrase_is_asked_for(passphrase, code, bundle, gemm_kit, tmp_path):
+    key = make_key(tmp_path / "locked", passphrase="secret")
+    program = tmp_path / "askpass"
+    program.write_text(f"#!/bin/sh\necho {passphrase}\n")
+    program.chmod(0o755)
+    asked = {"SSH_ASKPASS": str(program), "SSH_ASKPASS_REQUIRE": "force"}
+    done = gemm_kit("seal", "cpu", "--key", str(key), environment=asked)
+    assert done.returncode == code
+    assert (bundle / SIGNATURE).exists() == (code == 0)
+    if code:
+        assert "incorrect passphrase" in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+def test_an_agent_holds_the_private_half(bundle, key, start, tmp_path):
+    lonely = tmp_path / "lonely.pub"
+    lonely.write_text(f"{public(key)}\n")
+    seal = f'"{sys.executable}" -m kit seal "{bundle}" --key "{lonely}"'
+    script = f'ssh-add -q "{key}" && {seal}; code=$?; ssh-agent -k >&2; exit $code'
+    done = start("-c", "import os, sys; os.execvp('ssh-agent', sys.argv[1:])",
+                 "ssh-agent", "sh", "-c", script)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert public(key) in done.stdout
+    assert (bundle / SIGNATURE).is_file()
 
 
 def test_a_verdict_is_signed_beside_it(capsys, bundle, key, tmp_path):
