@@ -9,11 +9,11 @@ from pathlib import Path
 
 import click
 
-from kit.errors import BundleError, UsageError
+from kit.errors import BundleError, MeasurementError, UsageError
 
 _EXIT_CODES = """\b
-Exit codes: 0 signed, 2 wrong usage or key, 3 refused (malformed, unsafe, changed after it was
-sealed), 4 internal error, 5 ssh-keygen is not there."""
+Exit codes: 0 signed, 2 wrong usage or key, 3 refused (malformed, unsafe, changed
+after it was sealed), 4 internal error, 5 there is no ssh-keygen."""
 
 
 @click.command(epilog=_EXIT_CODES)
@@ -70,10 +70,11 @@ def _verdict(path: Path) -> tuple[str, bytes, Path]:
 
 
 def _write(place: Path, signature: bytes) -> None:
-    from kit.bundle.durable import replace
+    from kit.bundle.durable import replace, writable
 
     try:
-        place.parent.mkdir(exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{place.parent}: cannot be written: {error.strerror}") from None
-    replace(place, signature)
+        with writable(place.parent):
+            place.parent.mkdir(exist_ok=True)
+        replace(place, signature)
+    except MeasurementError as error:
+        raise UsageError(error.problem, hint=error.hint) from None

@@ -192,3 +192,16 @@ def test_a_verdict_is_signed_beside_it(capsys, bundle, key, tmp_path):
     ]
     assert json.loads(verdict.read_text())["verdict"] == "compliant"
     assert seal(capsys, verdict, "--key", key)[0] == 2
+
+
+def test_a_signature_that_cannot_be_written(capsys, bundle, key, tmp_path):
+    main(["check", "--format", "json", str(bundle)])
+    verdict = tmp_path / "verdict.json"
+    verdict.write_text(capsys.readouterr().out)
+    (tmp_path / "verdict.json.sig").mkdir()
+    code, out, err = seal(capsys, verdict, "--key", key, "--force")
+    assert (code, out) == (2, "")
+    assert "verdict.json.sig: cannot be written: Is a directory" in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "cpu", "verdict.json", "verdict.json.sig",
+    ]  # fmt: skip
