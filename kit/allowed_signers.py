@@ -7,6 +7,9 @@ or a pattern.
 
 import re
 import stat
+from dataclasses import replace
+from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
 
 from kit.bundle.foreign_text import shown
@@ -86,8 +89,11 @@ def is_signer(name: str) -> bool:
     return _SIGNER.fullmatch(name) is not None
 
 
-def refuse_unusable(signers: Signers) -> None:
+def prepared(signers: Signers) -> Signers:
     """Have ssh-keygen read the auditor's files whole, before anything is judged by them.
+
+    Returns:
+        `signers` with the `digest` of what the files say today.
 
     Raises:
         UsageError: a file, or a line of it, that ssh-keygen cannot read.
@@ -95,24 +101,29 @@ def refuse_unusable(signers: Signers) -> None:
     """
     if check(_PROBE, b"", "probe").returncode:
         raise UndecidableError("this ssh-keygen verifies no signature", hint="update OpenSSH")
-    text = _content("--allowed-signers", signers.allowed)
-    probed = ask(["find-principals", "-f", signers.allowed], _PROBE, b"")
-    for line in errors(probed):
-        number, _, problem = line.removeprefix(f"{signers.allowed}:").partition(":")
-        # OpenSSH 9.2 complains about empty lines too, which its manual allows.
-        if number.isdecimal() and text.split(b"\n")[int(number) - 1].strip():
-            raise UsageError(
-                f"--allowed-signers {signers.allowed}: line {number}: {problem.strip()}",
-                hint='write: NAME namespaces="gemm-kit-bundle-v1" ssh-ed25519 AAAA...',
-            )
-    if signers.revoked is None:
-        return
-    _content("--revoked-keys", signers.revoked)
-    if _is_revoked(b"", _PROBE, "probe", ["-r", signers.revoked]):
+    allowed = _content("--allowed-signers", signers.allowed)
+    revoked = b"" if signers.revoked is None else _content("--revoked-keys", signers.revoked)
+    _refuse_meaningless_lines(signers.allowed, allowed)
+    if signers.revoked is not None and _is_revoked(b"", _PROBE, "probe", ["-r", signers.revoked]):
         raise UsageError(
             f"--revoked-keys {signers.revoked}: holds no keys that ssh-keygen can read",
             hint="a list of public keys, or what ssh-keygen -k writes",
         )
+    day = (signers.date or f"{datetime.now().astimezone():%Y%m%d}").encode("ascii")
+    parts = (sha256(part).digest() for part in (allowed, revoked, day))
+    return replace(signers, digest=sha256(b"".join(parts)).hexdigest())
+
+
+def _refuse_meaningless_lines(path: str, content: bytes) -> None:
+    lines = content.split(b"\n")
+    for complaint in errors(ask(["find-principals", "-f", path], _PROBE, b"")):
+        number, _, problem = complaint.removeprefix(f"{path}:").partition(":")
+        # OpenSSH 9.2 complains about empty lines too, which its manual allows.
+        if number.isdecimal() and lines[int(number) - 1].strip():
+            raise UsageError(
+                f"--allowed-signers {path}: line {number}: {problem.strip()}",
+                hint='write: NAME namespaces="gemm-kit-bundle-v1" ssh-ed25519 AAAA...',
+            )
 
 
 def _content(option: str, path: str) -> bytes:

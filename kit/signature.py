@@ -38,10 +38,12 @@ class Signers:
 
     `allowed` is the path of a file of allowed signers, `revoked` that of a key revocation list or
     of a list of public keys. `date` (YYYYMMDD, local time) is when keys must have been valid; null:
-    now. `required` makes a signature that is missing, or by an unknown key, a failure.
+    now. `required` makes a signature that is missing, or by an unknown key, a failure. `digest` is
+    the SHA-256 of what the files said and of the day: a verdict by other ones may differ.
     """
 
     allowed: str
     revoked: str | None = None
     date: str | None = None
     required: bool = False
+    digest: str = ""

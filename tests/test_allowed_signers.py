@@ -13,7 +13,7 @@ from keys import listing, make_key, public, stock_sign, stock_verify
 from kit.allowed_signers import (
     MAXIMUM_SIGNATURE_BYTES,
     is_signer,
-    refuse_unusable,
+    prepared,
     verify,
 )
 from kit.errors import UndecidableError, UsageError
@@ -47,8 +47,7 @@ def judged(tmp_path, keys):
     def judge(signature, *lines, data=DATA, name="acme", **options):
         rows = [(*line, keys["ed25519"]) if len(line) == 2 else line for line in lines]
         allowed = listing(tmp_path / "allowed_signers", *rows)
-        signers = Signers(str(allowed), **options)
-        refuse_unusable(signers)
+        signers = prepared(Signers(str(allowed), **options))
         return verify(data, signature, BUNDLE_NAMESPACE, name, signers)
 
     return judge
@@ -275,7 +274,7 @@ def test_a_line_of_allowed_signers_that_means_nothing(text, problem, keys, tmp_p
     path = tmp_path / "allowed"
     path.write_text(text.format(key=public(keys["ed25519"])))
     with pytest.raises(UsageError) as caught:
-        refuse_unusable(Signers(str(path)))
+        prepared(Signers(str(path)))
     assert f"--allowed-signers {path}: {problem}" in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -293,8 +292,24 @@ def test_files_that_cannot_be_read(tmp_path, keys):
         (Signers(good, str(junk)), "junk: holds no keys that ssh-keygen can read"),
     ):
         with pytest.raises(UsageError, match=line):
-            refuse_unusable(signers)
-    refuse_unusable(Signers(good))
+            prepared(signers)
+    prepared(Signers(good))
+
+
+def test_the_digest_follows_what_the_files_say_and_the_day(tmp_path, keys):
+    allowed = listing(tmp_path / "allowed", ("acme", "", keys["ed25519"]))
+    revoked = listing(tmp_path / "revoked", public(keys["other"]))
+
+    def digest(**options):
+        return prepared(Signers(str(allowed), **options)).digest
+
+    found = [digest(), digest(revoked=str(revoked)), digest(date="20200101")]
+    assert digest() == found[0]
+    listing(allowed, ("acme", "", keys["other"]))
+    found.append(digest())
+    listing(revoked, public(keys["ed25519"]))
+    found.append(digest(revoked=str(revoked)))
+    assert len(set(found)) == len(found) == 5
 
 
 def test_keys_that_cannot_sign(tmp_path, keys):

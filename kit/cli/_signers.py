@@ -55,13 +55,13 @@ def read_signers(
         UsageError: a file, or a line of it, cannot be read.
         UndecidableError: there is no ssh-keygen.
     """
-    from kit.allowed_signers import refuse_unusable
+    from kit.allowed_signers import prepared
 
-    signers = Signers(
-        str(allowed.absolute()),
-        None if revoked is None else str(revoked.absolute()),
-        None if at is None else f"{at:%Y%m%d}",
-        required,
+    return prepared(
+        Signers(
+            str(allowed.absolute()),
+            None if revoked is None else str(revoked.absolute()),
+            None if at is None else f"{at:%Y%m%d}",
+            required,
+        )
     )
-    refuse_unusable(signers)
-    return signers
