@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import click
 
+from kit.errors import UsageError
 from kit.signature import Signers
 
 Command = TypeVar("Command", bound=Callable[..., int])
@@ -65,3 +66,18 @@ def read_signers(
             required,
         )
     )
+
+
+def chosen_signers(
+    allowed: Path | None, revoked: Path | None, at: datetime | None, *, required: bool
+) -> Signers | None:
+    """As `read_signers`; null where nobody asks about signatures.
+
+    Raises:
+        UsageError: an option asks about signatures and none says whose.
+    """
+    if allowed is not None:
+        return read_signers(allowed, revoked, at, required=required)
+    if required or revoked is not None or at is not None:
+        raise UsageError("whose signatures count?", hint="--allowed-signers FILE")
+    return None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from kit.cli._signers import read_signers, signer_options
+from kit.cli._signers import chosen_signers, signer_options
 from kit.errors import UsageError
 
 _EXIT_CODES = """\b
@@ -76,11 +76,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
         raise UsageError("an empty PATH", hint="name a bundle or a folder of bundles")
     wanted = _challenge(challenge)
     accepted = read_waivers(waivers) if waivers is not None else ()
-    signers = None
-    if allowed_signers is not None:
-        signers = read_signers(allowed_signers, revoked_keys, at, required=require_signer)
-    elif require_signer or revoked_keys is not None or at is not None:
-        raise UsageError("whose signatures count?", hint="--allowed-signers FILE")
+    signers = chosen_signers(allowed_signers, revoked_keys, at, required=require_signer)
     candidates = find_bundles(tuple(map(Path, paths)))
     processes = min(len(candidates), jobs or os.cpu_count() or 1)
     verdicts = []
