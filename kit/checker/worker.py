@@ -31,7 +31,7 @@ class Request:
     challenge: str | None
     deep: bool
     waivers: tuple[Waiver, ...]
-    signers: Signers | None
+    signers: Signers | None = None
 
 
 def serve() -> None:
