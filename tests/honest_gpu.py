@@ -22,6 +22,7 @@ from honest import (
     outputs_table,
     rotation_of,
     split,
+    utc,
     windows_table,
 )
 from honest_kernels import kernels
@@ -192,7 +193,7 @@ def _run(plan, case, number, started_ns, hlo):
         case=case.id,
         device=H200.id,
         number=number,
-        started_utc=f"2026-11-29T09:{started_ns // 60_000_000_000:02d}:00Z",
+        started_utc=utc(started_ns),
         started_ns=started_ns,
         ended_ns=marks["end"] + 3_000_000_000,
         fill_seed=operands.seed,
@@ -252,11 +253,13 @@ def _run(plan, case, number, started_ns, hlo):
 
 def _forty_windows(recorded, merged):
     """The recording with its last windows merged so that forty are left, the others warm-up."""
-    kept = recorded.windows[-40 * merged :]
+    size = recorded.windows[0][0]
+    kept = [entry for entry in recorded.windows if entry[0] == size][-40 * merged :]
     windows = tuple(
-        tuple(map(sum, zip(*kept[i : i + merged], strict=True))) for i in range(0, len(kept), merged)
+        tuple(map(sum, zip(*kept[i : i + merged], strict=True)))
+        for i in range(0, len(kept), merged)
     )
-    before = sum(n for n, _ in recorded.windows[: -40 * merged])
+    before = sum(n for n, _ in recorded.windows) - sum(n for n, _ in windows)
     return replace(recorded, windows=windows, warm_launches=recorded.warm_launches + before)
 
 
@@ -295,7 +298,9 @@ def _resampled(table, recorded_marks, origin_ns, number, rng):
 def _begin_elsewhere(columns, marks, number):
     """The steady readings, begun 1.3 s later for each replicate and gone round at their end."""
     steady = slice(
-        *np.searchsorted(columns["t_ns"], [marks["warmup"] + SETTLED_NS, marks["cool"] - 200_000_000])
+        *np.searchsorted(
+            columns["t_ns"], [marks["warmup"] + SETTLED_NS, marks["cool"] - 200_000_000]
+        )
     )
     t_ns = columns["t_ns"][steady]
     rows = int(np.searchsorted(t_ns, t_ns[0] + 1_300_000_000 * number))
