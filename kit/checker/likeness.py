@@ -5,6 +5,7 @@ of one program on one device, are not.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,13 +32,18 @@ _NAMES = (_WINDOWS, *(column for _, column in _TELEMETRY))
 Matrix = NDArray[np.float32]
 
 
-def likenesses(
-    runs: Sequence[RunEvidence], limit: float
-) -> Iterator[tuple[RunEvidence, RunEvidence, tuple[str, str], float]]:
-    """Pairs of runs of which two series or more correlate beyond `limit` at one shift.
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """Two runs by their folders, the two series most alike, and the lesser of their correlations."""
 
-    Yields the earlier and the later run, the two series' names and the lesser correlation.
-    """
+    first: str
+    later: str
+    series: tuple[str, str]
+    correlation: float
+
+
+def likenesses(runs: Sequence[RunEvidence], limit: float) -> Iterator[Likeness]:
+    """Pairs of runs of which two series or more correlate beyond `limit` at one shift."""
     if len(runs) < 2:
         return
     changes = [_changes(run) for run in runs]
@@ -53,7 +59,8 @@ def likenesses(
         names[better] = np.moveaxis(order[-2:], 0, -1)[better]
     for first, later in np.argwhere(np.triu(best > limit, 1)).tolist():
         lesser, greater = (_NAMES[place] for place in names[first, later].tolist())
-        yield runs[first], runs[later], (greater, lesser), float(best[first, later])
+        pair = runs[first].path, runs[later].path
+        yield Likeness(*pair, (greater, lesser), float(best[first, later]))
 
 
 def _changes(run: RunEvidence) -> dict[str, NDArray[np.float64]]:

@@ -58,9 +58,10 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
                     yield Finding(f"{run.path}/{file}", found, "a series of its own")
 
     for case in bundle.cases.values():
-        for first, later, (name, other), value in likenesses(case.runs, rules.run_correlation):
-            found = f"{name} and {other} move as in {first.path}, correlated by {value:.2f}"
-            yield Finding(later.path, found, "ups and downs of its own")
+        for like in likenesses(case.runs, rules.run_correlation):
+            alike = " and ".join(like.series)
+            found = f"{alike} move as in {like.first}, correlated by {like.correlation:.2f}"
+            yield Finding(like.later, found, "ups and downs of its own")
 
 
 def _series(run: RunEvidence) -> Iterator[tuple[str, str, bytes]]:
