@@ -16,7 +16,7 @@ from contextlib import suppress
 
 from kit.checker.tree import Candidate
 from kit.checker.verdict import Judgement, Verdict, Waiver
-from kit.checker.worker import Request
+from kit.checker.worker import IndexKey, Request
 from kit.records import from_json, to_json
 
 LIMIT_S = 120.0
@@ -37,11 +37,12 @@ def judge_all(
     deep: bool = False,
     waivers: Collection[Waiver] = (),
     jobs: int = 1,
+    index: IndexKey | None = None,
 ) -> Iterator[Verdict]:
     """Yield one verdict for each candidate, in their order, judging `jobs` at a time.
 
     A bundle that ends its worker is an internal error, one that takes longer than `LIMIT_S` is
-    refused; `deep` lifts the time limit.
+    refused; `deep` lifts the time limit. Verdicts in the `index` are not worked out again.
     """
     local = threading.local()
     workers: list[_Worker] = []
@@ -53,7 +54,8 @@ def judge_all(
             local.worker = _Worker()
             workers.append(local.worker)
         worker: _Worker = local.worker
-        request = Request(str(candidate.path), candidate.name, challenge, deep, tuple(waivers))
+        path, given = str(candidate.path), tuple(waivers)
+        request = Request(path, candidate.name, challenge, deep, given, index)
         return worker.judge(request, None if deep else LIMIT_S)
 
     threads = ThreadPoolExecutor(jobs)

@@ -9,9 +9,10 @@ import sys
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from kit.checker.verdict import Waiver
+from kit.checker.verdict import Verdict, Waiver
 from kit.records import from_json, to_json
 
 MEMORY_BYTES = 8 * 2**30
@@ -19,14 +20,26 @@ MEMORY_BYTES = 8 * 2**30
 
 
 @dataclass(frozen=True, slots=True)
+class IndexKey:
+    """Where an index lies, and which of its verdicts may be used: those of this code and auditor."""
+
+    path: str
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
-    """One bundle for `kit.checker.judge.judge`; `challenge` and `deep` make its auditor."""
+    """One bundle for `kit.checker.judge.judge`; `challenge` and `deep` make its auditor.
+
+    Verdicts of earlier checks are looked up in the `index`.
+    """
 
     path: str
     name: str
     challenge: str | None
     deep: bool
     waivers: tuple[Waiver, ...]
+    index: IndexKey | None
 
 
 def serve() -> None:
@@ -44,8 +57,17 @@ def serve() -> None:
             auditor=Auditor(request.challenge, request.deep),
             waivers=request.waivers,
             name=request.name,
+            known=partial(_known, request),
         )
         print(json.dumps(to_json(verdict)), file=answers, flush=True)
+
+
+def _known(request: Request, digest: str, content: str) -> Verdict | None:
+    if request.index is None:
+        return None
+    from kit.checker.index import recall  # noqa: PLC0415 - SQLite is seldom asked for
+
+    return recall(request.index, request.waivers, digest, content)
 
 
 def _bound_memory() -> None:
