@@ -15,7 +15,7 @@ M26: a result of another submitter confirms one's own only if it comes from anot
 
 ## Example
 Passes: two submitters with a GPU each.
-Warns: `gpu-1dd20b1a6155` in a bundle of acme and in one of apex.
+Fails: `gpu-1dd20b1a6155` in a bundle of acme and in one of apex, which is a warning.
 """
 
 from collections.abc import Iterator, Sequence
