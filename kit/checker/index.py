@@ -9,6 +9,7 @@ remembered. The process that collects the verdicts writes, those that judge only
 
 import hashlib
 import json
+import os
 import sqlite3
 import sys
 from collections.abc import Collection, Iterator
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from kit.checker.printable import printable
 from kit.checker.verdict import Verdict, Waiver
-from kit.checker.worker import IndexKey
+from kit.checker.worker import IndexKey, Request
 from kit.errors import UsageError
 from kit.records import from_json, to_json
 from kit.resources import SCHEMAS
@@ -26,6 +27,7 @@ from kit.resources import SCHEMAS
 _APPLICATION_ID = 0x474B4958
 _LAYOUT = 1
 _COMPUTES_WITH = ("jsonschema", "ml-dtypes", "numpy")
+_NO_OPTION = ("path", "name", "waivers", "index")
 _WAIT_S = 10.0
 _TABLE = """
 CREATE TABLE IF NOT EXISTS verdicts (
@@ -70,10 +72,8 @@ class Index:
 
 
 @contextmanager
-def opened(
-    path: Path | None, options: dict[str, object], waivers: Collection[Waiver]
-) -> Iterator[Index | None]:
-    """The index at `path` for a check with these `options`, created if need be; None without path.
+def opened(path: Path | None, request: Request) -> Iterator[Index | None]:
+    """The index at `path` for requests like this one, created if need be; None without a path.
 
     Raises:
         UsageError: it cannot be written, or is something else than an index of this kit.
@@ -82,7 +82,7 @@ def opened(
         yield None
         return
     try:
-        index = Index(IndexKey(str(path.absolute()), _scope(options)), waivers)
+        index = Index(IndexKey(str(path.absolute()), _scope(request)), request.waivers)
     except sqlite3.Error as error:
         raise UsageError(f"--index {printable(str(path))}: {error}") from None
     try:
@@ -129,11 +129,12 @@ def _connect(path: Path) -> sqlite3.Connection:
     return database
 
 
-def _scope(options: dict[str, object]) -> str:
-    """SHA-256 of what a verdict depends on beside the bundle: code, libraries, options."""
+def _scope(request: Request) -> str:
+    """SHA-256 of what a verdict depends on beside bundle and waivers: code, libraries, options."""
     package = Path(__file__).resolve().parents[1]
     files = [*package.rglob("*.py"), *package.glob("*.csv"), *SCHEMAS.glob("*.json")]
-    code = {str(path.relative_to(package.parent)): _sha256(path.read_bytes()) for path in files}
+    code = {os.path.relpath(path, package): _sha256(path.read_bytes()) for path in files}
+    options = {name: value for name, value in to_json(request).items() if name not in _NO_OPTION}
     libraries = {name: version(name) for name in _COMPUTES_WITH}
     return _sha256(json.dumps([code, sys.version, libraries, options], sort_keys=True).encode())
 

@@ -5,10 +5,11 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from kit.bundle.layout import BAG_FILES, PAYLOAD, SIGNATURES
 from kit.checker.rule import Finding
 from kit.checker.verdict import Verdict
 
-_FILE = re.compile(r"(?!.*\.\.)(?:data/)?[A-Za-z0-9._-]+(?:/[A-Za-z0-9._-]+)*")
+_FILE = re.compile(rf"(?!.*\.\.)(?:{PAYLOAD}|{SIGNATURES})(?:/[A-Za-z0-9._-]+)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,4 +36,5 @@ def file_of(entry: Judged, finding: Finding) -> str:
     there, and what a bundle can put there names a file that is not, at worst.
     """
     file = finding.place.partition(": ")[0]
-    return os.path.join(entry.folder, file) if _FILE.fullmatch(file) else entry.folder
+    known = file in BAG_FILES or _FILE.fullmatch(file)
+    return os.path.join(entry.folder, file) if known else entry.folder

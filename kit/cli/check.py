@@ -89,6 +89,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     from kit.checker.tree import find_bundles
     from kit.checker.verdict import EXIT_CODES, worst
     from kit.checker.waivers import read_waivers
+    from kit.checker.worker import Request
 
     _write_anything()
     if not all(paths):
@@ -98,7 +99,8 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     candidates = find_bundles(tuple(map(Path, paths)))
     _outside(candidates, {"--csv": table, "--index": remembered})
     processes = min(len(candidates), jobs or os.cpu_count() or 1)
-    with opened(remembered, {"challenge": wanted, "deep": deep}, accepted) as index:
+    request = Request("", "", wanted, deep, accepted, None)
+    with opened(remembered, request) as index:
         found = []
         for verdict in judge_all(
             candidates, challenge=wanted, deep=deep, waivers=accepted, jobs=processes,
