@@ -1,4 +1,4 @@
-"""Verdicts in which every text that a bundle can bring is hostile, for the output formats' tests."""
+"""Verdicts in which every text that a bundle can bring is hostile, for tests of output formats."""
 
 from dataclasses import replace
 from pathlib import Path

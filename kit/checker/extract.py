@@ -31,7 +31,9 @@ _YEAR_2096 = 4 * 10**9
 
 def traits(bundle: Bundle) -> Traits:
     """The traits of one bundle; a hostile one gives less, never an error."""
-    system = {name: str(value) for name, value in to_json(bundle.system).items() if value is not None}
+    system = {
+        name: str(value) for name, value in to_json(bundle.system).items() if value is not None
+    }
     runs = [run for case in bundle.cases.values() for run in case.runs]
     return Traits(
         submitter=bundle.plan.submission.submitter,

@@ -1,7 +1,7 @@
 """A case's figures as a person reads them: with units, in 80 columns, `-` where there is none.
 
-Each case takes a line of its own for its name, then one under the table's headings, then what stands
-beside the table and judges nothing. A line never begins with foreign text.
+Each case takes a line of its own for its name, then one under the table's headings, then what
+stands beside the table and judges nothing. A line never begins with foreign text.
 """
 
 from collections.abc import Iterator, Sequence

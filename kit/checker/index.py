@@ -113,11 +113,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     # A write-ahead log needs no wait for the disk at each of them.
     database = sqlite3.connect(path, _WAIT_S, isolation_level=None)
     try:
-        ((found,),) = database.execute("PRAGMA application_id")
-        ((tables,),) = database.execute("SELECT count(*) FROM sqlite_master")
-        ((layout,),) = database.execute("PRAGMA user_version")
-        if tables and (found, layout) != (_APPLICATION_ID, _LAYOUT):
-            raise sqlite3.DatabaseError("is not an index of this kit")
+        _refuse_foreign(database)
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = NORMAL")
         database.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
@@ -127,6 +123,14 @@ def _connect(path: Path) -> sqlite3.Connection:
         database.close()
         raise
     return database
+
+
+def _refuse_foreign(database: sqlite3.Connection) -> None:
+    names = ("application_id", "user_version")
+    found = [database.execute(f"PRAGMA {name}").fetchone()[0] for name in names]
+    (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if tables and found != [_APPLICATION_ID, _LAYOUT]:
+        raise sqlite3.DatabaseError("is not an index of this kit")
 
 
 def _scope(request: Request) -> str:

@@ -1,6 +1,5 @@
-"""A verdict with the folder it is about, and where in it a finding lies: for every output format."""
+"""A verdict with the folder it is about, and where in it a finding lies, for output formats."""
 
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,4 +36,4 @@ def file_of(entry: Judged, finding: Finding) -> str:
     """
     file = finding.place.partition(": ")[0]
     known = file in BAG_FILES or _FILE.fullmatch(file)
-    return os.path.join(entry.folder, file) if known else entry.folder
+    return f"{entry.folder}/{file}" if known else entry.folder

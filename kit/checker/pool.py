@@ -30,7 +30,7 @@ _GRACE_S = 0.5
 _START = "import sys; sys.path = sys.argv[1:]; from kit.checker.worker import serve; serve()"
 
 
-def judge_all(
+def judge_all(  # noqa: PLR0913 - one for each of the auditor's options
     candidates: Iterable[Candidate],
     *,
     challenge: str | None = None,

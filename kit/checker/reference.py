@@ -6,7 +6,6 @@ from kit.checker.rule import Rule
 from kit.errors import UsageError
 from kit.nearest import did_you_mean
 
-
 AnyRule = Rule | RoundRule
 
 

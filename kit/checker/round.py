@@ -89,7 +89,7 @@ def _judged(
 
 
 def _unproven(verdict: Verdict) -> Verdict:
-    """A bundle that rules judged but that gave nothing to compare: nobody knows whose data it is."""
+    """A bundle that was judged but gave nothing to compare: nobody knows whose data it holds."""
     if not verdict.rules:
         return verdict
     reason = verdict.problem or _NO_TRAITS

@@ -39,7 +39,7 @@ class RoundRule:
 def round_rule(
     code: str, name: str, *, clauses: tuple[str, ...], since: str
 ) -> Callable[[RoundCheck], RoundRule]:
-    """Make a `RoundRule` of a check function; its text is the docstring of the function's module."""
+    """Make a `RoundRule` of a check function; its text is the function's module's docstring."""
 
     def decorate(check: RoundCheck) -> RoundRule:
         text = check.__globals__["__doc__"]

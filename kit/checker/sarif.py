@@ -18,7 +18,9 @@ from kit.checker.judged import Judged, file_of
 from kit.checker.printable import printable
 from kit.checker.verdict import EXIT_CODES, RuleResult, worst
 
-_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
 _UNJUDGED = {
     "refused": "The bundle is malformed, unsafe to read, or not sealed.",
     "undecided": "The evidence does not decide.",
@@ -94,7 +96,7 @@ def _of_rule(entry: Judged, result: RuleResult) -> Iterator[dict[str, Any]]:
         yield _result(entry, result.code, entry.folder, f"unproven: {reason}", "none", "open")
 
 
-def _result(
+def _result(  # noqa: PLR0913, PLR0917 - as many as a result of SARIF has
     entry: Judged, rule: str, path: str, message: str, level: str = "error", kind: str = "fail"
 ) -> dict[str, Any]:
     identity = json.dumps([entry.verdict.digest or entry.folder, rule, message])
@@ -111,7 +113,10 @@ def _result(
                     "region": {"startLine": 1},
                 },
                 "logicalLocations": [
-                    {"fullyQualifiedName": printable(entry.verdict.name, _LONGEST), "kind": "module"}
+                    {
+                        "fullyQualifiedName": printable(entry.verdict.name, _LONGEST),
+                        "kind": "module",
+                    }
                 ],
             }
         ],

@@ -1,6 +1,6 @@
 """The round as one table, `summary.csv`: a line a case, by MLPerf's column names where they fit.
 
-Every bundle has a line: one that was refused, or whose cases were not measured, says why in `notes`.
+Every bundle has a line; one that was refused, or a case that was not measured, says why in `notes`.
 A spreadsheet takes a cell for a formula if it begins with one of a few characters, and begins cells
 where it sees a separator; an apostrophe before such a character makes it text (OWASP, *CSV
 injection*). Numbers stay numbers.

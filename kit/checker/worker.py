@@ -21,7 +21,7 @@ MEMORY_BYTES = 8 * 2**30
 
 @dataclass(frozen=True, slots=True)
 class IndexKey:
-    """Where an index lies, and which of its verdicts may be used: those of this code and auditor."""
+    """Where an index lies, and which of its verdicts count: those of this code and auditor."""
 
     path: str
     scope: str

@@ -154,7 +154,9 @@ def _outside(candidates: "Sequence[Candidate]", files: dict[str, Path | None]) -
         if not bundles.isdisjoint(folders):
             raise UsageError(f"{shown} would lie in a bundle", hint="choose another folder")
         if file.is_dir() or not folders[0].is_dir() or not os.access(folders[0], os.W_OK):
-            raise UsageError(f"{shown} cannot be written", hint="choose a file in a folder of yours")
+            raise UsageError(
+                f"{shown} cannot be written", hint="choose a file in a folder of yours"
+            )
 
 
 def _unused(accepted: "Sequence[Waiver]", used: "set[Waiver]") -> list[str]:

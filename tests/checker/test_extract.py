@@ -43,7 +43,12 @@ def test_it_survives_the_way_to_the_parent_and_is_small():
 
 def test_a_series_that_stands_still_is_no_trait():
     held = with_column(
-        honest_gpu(), DECODE, 1, "clocks.csv", "graphics_mhz", lambda clock: np.full_like(clock, 1980)
+        honest_gpu(),
+        DECODE,
+        1,
+        "clocks.csv",
+        "graphics_mhz",
+        lambda clock: np.full_like(clock, 1980),
     )
     (run,) = [run for run in held.cases[DECODE].runs if run.document.number == 1]
     assert f"{run.path}/clocks.csv: graphics_mhz" not in traits(held).series

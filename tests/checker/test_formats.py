@@ -7,7 +7,7 @@ import re
 import unicodedata
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 import xmlschema
@@ -132,7 +132,7 @@ def test_junit_follows_the_schema_that_jenkins_uses(text):
     document = junit_report(entries(text))
     assert document.isascii()
     JUNIT.validate(document)
-    root = ElementTree.fromstring(document)
+    root = ET.fromstring(document)
     for element in root.iter():
         for value in (element.text or "", *element.attrib.values()):
             assert not acts(value.replace("\n", ""))
@@ -140,7 +140,7 @@ def test_junit_follows_the_schema_that_jenkins_uses(text):
 
 
 def test_junit_counts_and_is_red_where_the_verdict_is():
-    root = ElementTree.fromstring(junit_report(entries("x")))
+    root = ET.fromstring(junit_report(entries("x")))
     judged_suite, refused_suite = root
     assert judged_suite.attrib == {
         "name": "x", "tests": "8", "failures": "2", "errors": "1", "skipped": "3"
@@ -163,7 +163,7 @@ def test_junit_counts_and_is_red_where_the_verdict_is():
 @pytest.mark.parametrize("judgement", sorted(EXIT_CODES))
 def test_junit_is_green_only_where_the_exit_code_is_0(judgement):
     verdict = verdict_of("x", judgement)
-    root = ElementTree.fromstring(junit_report([judged(verdict, Path("x"))]))
+    root = ET.fromstring(junit_report([judged(verdict, Path("x"))]))
     last = root[0][-1]
     assert last.get("name") == "verdict"
     assert (len(last) == 0) == (EXIT_CODES[judgement] == 0)
@@ -185,7 +185,13 @@ def command(line):
 
 
 def plain(text):
-    for token, character in (("%0D", "\r"), ("%0A", "\n"), ("%3A", ":"), ("%2C", ","), ("%25", "%")):
+    for token, character in (
+        ("%0D", "\r"),
+        ("%0A", "\n"),
+        ("%3A", ":"),
+        ("%2C", ","),
+        ("%25", "%"),
+    ):
         text = text.replace(token, character)
     return text
 

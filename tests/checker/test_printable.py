@@ -40,5 +40,7 @@ def test_length_is_bounded():
 def test_nothing_that_acts_remains(text):
     shown = printable(text)
     assert len(shown.splitlines()) <= 1
-    assert {unicodedata.category(c) for c in shown}.isdisjoint({"Cc", "Cf", "Cn", "Cs", "Co", "Zl", "Zp"})
+    assert {unicodedata.category(c) for c in shown}.isdisjoint(
+        {"Cc", "Cf", "Cn", "Cs", "Co", "Zl", "Zp"}
+    )
     shown.encode("utf-8")

@@ -42,7 +42,7 @@ def test_a_series_within_another_one_is_known_again(before, after):
 
 
 def test_repeated_readings_say_nothing():
-    """A register that is read five times between two steps, or three times, shows the same steps."""
+    """A register that is read five or three times between two steps shows the same steps."""
     values = noise(200)
     assert stretches(np.repeat(values, 5)) == stretches(np.repeat(values, 3)) == stretches(values)
 

@@ -5,7 +5,7 @@ import json
 import os
 import re
 import shutil
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -188,7 +188,7 @@ def test_nothing_is_written_into_a_bundle_or_where_it_cannot_be(capsys, honest, 
 
 def test_junit_and_github_of_a_round(capsys, copied):
     code, out, _ = check(capsys, copied, "--format", "junit")
-    suites = ElementTree.fromstring(out)
+    suites = ET.fromstring(out)
     assert (code, [suite.get("name") for suite in suites]) == (
         1, ["open/acme/cpu", "open/acme/gpu", "open/apex/gpu"]
     )  # fmt: skip

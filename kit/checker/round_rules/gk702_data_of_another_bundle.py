@@ -11,8 +11,8 @@ Nanoseconds and milliwatts of two measurements never agree over a stretch. The s
 bundles means that at least one of them was not measured.
 
 ## How to fix
-Measure each bundle. Which of two bundles is the copy cannot be told from the bundles; an auditor who
-knows waives this rule for the original.
+Measure each bundle. Which of two is the copy cannot be told from the bundles; an auditor who knows
+waives this rule for the original.
 
 ## Clause
 M26: results are reproducible if they were measured again, not if they were copied.
@@ -42,10 +42,10 @@ def check(members: Sequence[Member]) -> Iterator[tuple[int, Finding]]:
             series = (number, place)
             what = "all of it"
             for digest in text.split():
-                other = first.setdefault(digest, series)
-                if members[other[0]].digest != member.digest:
-                    shared.setdefault(series, (other, what))
-                    shared.setdefault(other, (series, what))
+                known = first.setdefault(digest, series)
+                if members[known[0]].digest != member.digest:
+                    shared.setdefault(series, (known, what))
+                    shared.setdefault(known, (series, what))
                 what = f"{STRETCH} values in a row and more"
     for (number, place), ((other, where), what) in sorted(shared.items()):
         found = f"{what} as in {members[other].name}: {where}"

@@ -70,9 +70,7 @@ def test_one_changed_reading_hides_nothing():
         values[len(values) // 2] += 1
         return values
 
-    nudged = with_column(
-        honest_gpu(), GUIDELINE, 1, "power.csv", "power_average_mw", nudge
-    )
+    nudged = with_column(honest_gpu(), GUIDELINE, 1, "power.csv", "power_average_mw", nudge)
     findings = found("GK702", of(honest_gpu(), "original"), of(nudged, "copy"))
     places = {finding.place for _, finding in findings if "16 values" in finding.found}
     assert any(place.endswith("power.csv: power_average_mw") for place in places)

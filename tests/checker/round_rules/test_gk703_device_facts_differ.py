@@ -8,7 +8,8 @@ def test_the_same_facts_of_the_same_device():
 
 def test_other_devices_are_other_devices():
     smaller = H200 | {"sm_count": "114"}
-    assert found("GK703", member("a", devices={GPU: H200}), member("b", devices={"gpu-2": smaller})) == []  # fmt: skip
+    members = [member("a", devices={GPU: H200}), member("b", devices={"gpu-2": smaller})]
+    assert found("GK703", *members) == []
 
 
 def test_both_sides_are_told():

@@ -8,7 +8,9 @@ def used(name, *times, digest=None, device=GPU):
     return member(name, busy=busy, digest=digest)
 
 
-@pytest.mark.parametrize(("start", "overlaps"), [(300, False), (240, False), (239, True), (0, True)])
+@pytest.mark.parametrize(
+    ("start", "overlaps"), [(300, False), (240, False), (239, True), (0, True)]
+)
 def test_more_than_a_minute_of_overlap(start, overlaps):
     findings = found("GK704", used("a", 0, 300), used("b", start, start + 300))
     assert [number for number, _ in findings] == ([1, 0] if overlaps else [])
