@@ -23,8 +23,8 @@ _FEWEST_VALUES = 12
 _KEPT = 6
 _LOOKED_AT = 24
 """Smallest hashes among which the kept ones are sought; plateaus fall out there."""
-_MOST_STEPS = 2**16
-"""An honest series has some hundred to some thousand steps; what is beyond is not looked at."""
+_MOST_STEPS = 2**12
+"""Telemetry of a run has some hundred to some thousand steps; what is beyond is not looked at."""
 _BASE = 0x9E3779B97F4A7C15
 _MIX = np.uint64(0xBF58476D1CE4E5B9)
 _HALF = np.uint64(32)
