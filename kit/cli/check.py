@@ -85,6 +85,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     from kit.checker.index import opened
     from kit.checker.judged import judged
     from kit.checker.pool import judge_all
+    from kit.checker.printable import printable
     from kit.checker.round import compare
     from kit.checker.tree import find_bundles
     from kit.checker.verdict import EXIT_CODES, worst
@@ -107,10 +108,12 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
             index=None if index is None else index.key,
         ):  # fmt: skip
             found.append(verdict)
+            _progress(len(found), len(candidates))
             if index is not None:
                 index.add(verdict)
         if index is not None:
-            print(f"{index.known} of {len(found)} verdicts from {remembered}", file=sys.stderr)
+            known = f"{index.known} of {len(found)} verdicts from {printable(index.key.path)}"
+            print(known, file=sys.stderr)
     if len(found) != len(candidates):
         raise KitError(f"{len(candidates)} bundles gave {len(found)} verdicts")
     verdicts = compare(found, accepted)
@@ -125,6 +128,13 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     for line in FORMATS[form](entries, verbose=verbose):
         print(line)
     return EXIT_CODES[worst(verdict.judgement for verdict in verdicts)]
+
+
+def _progress(done: int, of: int) -> None:
+    """How far a round has come, on one line of a terminal: its verdicts wait for the last one."""
+    if of > 1 and sys.stderr is not None and sys.stderr.isatty():
+        end = "" if done < of else "\r\x1b[K"
+        print(f"\r{done} of {of} bundles", end=end, file=sys.stderr, flush=True)
 
 
 def _challenge(text: str | None) -> str | None:

@@ -230,3 +230,11 @@ def test_figures_fit_80_columns(capsys, honest, bundle):
     figures = out.split("\n\n")[1].splitlines()
     assert len(figures) >= 3
     assert max(map(len, figures)) <= 80
+
+
+def test_a_terminal_is_told_how_far_a_round_has_come(capsys, honest, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    _, out, err = check(capsys, honest)
+    assert err == "\r1 of 2 bundles\r2 of 2 bundles\r\x1b[K"
+    assert "of 2" not in out
+    assert check(capsys, honest / "open" / "acme" / "cpu")[2] == ""

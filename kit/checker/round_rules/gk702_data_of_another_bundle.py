@@ -4,7 +4,8 @@
 No two bundles share, value for value, the durations of a run's windows, a power or clock series or
 the course of a kernel trace, nor a stretch of 16 changing values out of one of these, whatever the
 times beside them say. Both bundles fail. Sampled outputs are not compared: bundles of one plan and
-challenge share them honestly, since they follow from the seed, and GK204 recomputes them.
+challenge share them honestly, since they follow from the seed, and GK204 recomputes them. A copy in
+which every value was changed a little is not found: only a measurement of one's own can tell.
 
 ## Why it matters
 Nanoseconds and milliwatts of two measurements never agree over a stretch. The same series in two
