@@ -45,7 +45,7 @@ def verdict_of(text, judgement="not_compliant"):
     system = {"system_name": text, "accelerator_model_name": text, "number_of_nodes": text}
     return Verdict(
         text, DIGEST, "2026.1", judgement, text, Headline(text, text, "open", "available", cases),
-        rules, (Waiver("GK405", DIGEST, text),), Traits(text, system, {}, {}, {}),
+        rules, (Waiver("GK405", DIGEST, text),), traits=Traits(text, system, {}, {}, {}),
     )  # fmt: skip
 
 
@@ -56,5 +56,5 @@ def refused(text):
 
 def entries(text):
     """Both, below a folder of that name."""
-    path = Path("round") / (text.replace("\0", "") or "x")
+    path = Path("round") / (text.replace("\0", "").lstrip("/") or "x")
     return [judged(verdict_of(text), path), judged(refused(text), path)]

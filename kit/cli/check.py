@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from kit.checker.tree import Candidate
     from kit.checker.verdict import Verdict, Waiver
+    from kit.checker.worker import Request
 
 _EXIT_CODES = """\b
 Exit codes: 0 compliant, 1 not compliant, 2 wrong usage, 3 refused (malformed or
@@ -82,10 +83,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     Several bundles are a round: they are also held against each other.
     """
     from kit.checker.formats import FORMATS
-    from kit.checker.index import opened
     from kit.checker.judged import judged
-    from kit.checker.pool import judge_all
-    from kit.checker.printable import printable
     from kit.checker.round import compare
     from kit.checker.tree import find_bundles
     from kit.checker.verdict import EXIT_CODES, worst
@@ -101,22 +99,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     _outside(candidates, {"--csv": table, "--index": remembered})
     processes = min(len(candidates), jobs or os.cpu_count() or 1)
     request = Request("", "", wanted, deep, accepted, None)
-    with opened(remembered, request) as index:
-        found = []
-        for verdict in judge_all(
-            candidates, challenge=wanted, deep=deep, waivers=accepted, jobs=processes,
-            index=None if index is None else index.key,
-        ):  # fmt: skip
-            found.append(verdict)
-            _progress(len(found), len(candidates))
-            if index is not None:
-                index.add(verdict)
-        if index is not None:
-            known = f"{index.known} of {len(found)} verdicts from {printable(index.key.path)}"
-            print(known, file=sys.stderr)
-    if len(found) != len(candidates):
-        raise KitError(f"{len(candidates)} bundles gave {len(found)} verdicts")
-    verdicts = compare(found, accepted)
+    verdicts = compare(_judge(candidates, request, processes, remembered), accepted)
     for line in _unused(accepted, {waiver for verdict in verdicts for waiver in verdict.waivers}):
         print(f"gemm-kit check: {line}", file=sys.stderr)
     if table is not None:
@@ -128,6 +111,32 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     for line in FORMATS[form](entries, verbose=verbose):
         print(line)
     return EXIT_CODES[worst(verdict.judgement for verdict in verdicts)]
+
+
+def _judge(
+    candidates: "Sequence[Candidate]", request: "Request", jobs: int, remembered: Path | None
+) -> "list[Verdict]":
+    """One verdict for each candidate; those that the index knows are not worked out again."""
+    from kit.checker.index import opened
+    from kit.checker.pool import judge_all
+    from kit.checker.printable import printable
+
+    found = []
+    with opened(remembered, request) as index:
+        for verdict in judge_all(
+            candidates, challenge=request.challenge, deep=request.deep, waivers=request.waivers,
+            jobs=jobs, index=None if index is None else index.key,
+        ):  # fmt: skip
+            found.append(verdict)
+            _progress(len(found), len(candidates))
+            if index is not None:
+                index.add(verdict)
+        if index is not None:
+            known = f"{index.known} of {len(found)} verdicts from {printable(index.key.path)}"
+            print(known, file=sys.stderr)
+    if len(found) != len(candidates):
+        raise KitError(f"{len(candidates)} bundles gave {len(found)} verdicts")
+    return found
 
 
 def _progress(done: int, of: int) -> None:

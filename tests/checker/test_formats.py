@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 import xmlschema
-from hypothesis import given
+from hypothesis import given, settings
 from jsonschema import Draft4Validator
 
 from hostile import ORDERS, TEXTS, entries, refused, verdict_of
@@ -42,6 +42,7 @@ def acts(text):
     return any(unicodedata.category(c) in {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"} for c in text)
 
 
+@settings(deadline=None)
 @given(TEXTS)
 def test_text_does_not_act(text):
     for entry in entries(text):
@@ -51,6 +52,7 @@ def test_text_does_not_act(text):
             assert "##" not in line
 
 
+@settings(deadline=None)
 @given(TEXTS)
 def test_json_is_ascii_and_gives_the_text_back(text):
     document = json_report([entry.verdict for entry in entries(text)])
@@ -67,6 +69,7 @@ def test_json_of_an_ordinary_round_follows_its_schema():
     validate("verdict", document, "verdict")
 
 
+@settings(deadline=None)
 @given(TEXTS)
 def test_sarif_follows_the_official_schema(text):
     document = sarif_report(entries(text))
@@ -127,6 +130,7 @@ def test_an_absolute_folder_is_a_file_uri(tmp_path):
     assert unquote(urlsplit(uri).path) == str(tmp_path / "a b")
 
 
+@settings(deadline=None)
 @given(TEXTS)
 def test_junit_follows_the_schema_that_jenkins_uses(text):
     document = junit_report(entries(text))
@@ -196,6 +200,7 @@ def plain(text):
     return text
 
 
+@settings(deadline=None)
 @given(TEXTS)
 def test_every_annotation_is_one_command_and_nothing_else_is(text):
     for line in github_report(entries(text)):
@@ -236,6 +241,7 @@ def cells(text):
             yield from row
 
 
+@settings(deadline=None)
 @given(TEXTS)
 def test_no_cell_is_a_formula(text):
     table = summary_csv([verdict_of(text), refused(text)])

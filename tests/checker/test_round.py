@@ -17,7 +17,7 @@ def verdict(name, digest, judgement="compliant", **traits):
     found = Traits("acme", {}, {}, {}, {}) if not traits else Traits(**{
         "submitter": "acme", "system": {}, "devices": {}, "busy": {}, "series": {}, **traits
     })  # fmt: skip
-    return Verdict(name, digest * 32, "2026.1", judgement, None, None, (PASSED,), (), found)
+    return Verdict(name, digest * 32, "2026.1", judgement, None, None, (PASSED,), (), traits=found)
 
 
 REFUSED = Verdict("bad", None, None, "refused", "not a bundle", None, (), ())

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit.checker.stretches import digests
@@ -33,6 +33,7 @@ def test_few_digests_however_long():
     assert len(digests(noise(200_000))) == 7
 
 
+@settings(deadline=None)
 @given(st.integers(0, 300), st.integers(0, 300))
 def test_a_series_within_another_one_is_known_again(before, after):
     values = np.random.default_rng(before).integers(0, 10**6, 400)
@@ -72,6 +73,7 @@ def test_hashes_do_not_depend_on_the_place():
         )
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 2**62), min_size=1, max_size=80))
 def test_any_series_has_digests(values):
     assert len(digests(np.asarray(values, np.int64))) >= 1
