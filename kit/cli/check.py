@@ -141,7 +141,7 @@ def _judge(
 
 def _progress(done: int, of: int) -> None:
     """How far a round has come, on one line of a terminal: its verdicts wait for the last one."""
-    if of > 1 and sys.stderr is not None and sys.stderr.isatty():
+    if of > 1 and sys.stderr.isatty():
         end = "" if done < of else "\r\x1b[K"
         print(f"\r{done} of {of} bundles", end=end, file=sys.stderr, flush=True)
 
