@@ -10,9 +10,10 @@ import time
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from kit.checker.verdict import Waiver
+from kit.checker.verdict import Verdict, Waiver
 from kit.records import from_json, to_json
 from kit.signature import Signers
 
@@ -22,10 +23,19 @@ _SIGN_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
+class IndexKey:
+    """Where an index lies, and which of its verdicts count: those of this code and auditor."""
+
+    path: str
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """One bundle for `kit.checker.judge.judge`.
 
-    `challenge`, `deep` and `signers` make its auditor.
+    `challenge`, `deep` and `signers` make its auditor. Verdicts of earlier checks are looked up in
+    the `index`.
     """
 
     path: str
@@ -33,6 +43,7 @@ class Request:
     challenge: str | None
     deep: bool
     waivers: tuple[Waiver, ...]
+    index: IndexKey | None
     signers: Signers | None = None
 
 
@@ -63,9 +74,18 @@ def serve() -> None:
             auditor=Auditor(request.challenge, request.deep, sign, request.signers),
             waivers=request.waivers,
             name=request.name,
+            known=partial(_known, request),
         )
         forget()
         print(json.dumps(to_json(verdict)), file=answers, flush=True)
+
+
+def _known(request: Request, digest: str, content: str) -> Verdict | None:
+    if request.index is None:
+        return None
+    from kit.checker.index import recall  # noqa: PLC0415 - SQLite is seldom asked for
+
+    return recall(request.index, request.waivers, digest, content)
 
 
 def _bound_memory() -> None:

@@ -403,3 +403,23 @@ def test_the_submitter_of_a_record_is_a_signer():
     for name in ("a", "0", "a" * 64, "a.b_c-d"):
         replace(honest_cpu().plan, submission=replace(submission, submitter=name)).validate()
         assert is_signer(name)
+
+
+def test_an_index_remembers_for_the_same_signers_only(capsys, bundle, allowed, keys, tmp_path):
+    index = tmp_path / "verdicts.sqlite"
+    arguments = ["check", bundle, "--index", index, "--allowed-signers", allowed]
+    required = [*arguments, "--require-signer"]
+    assert run(capsys, *required)[0] == 0
+    code, _, err = run(capsys, *required)
+    assert code == 0
+    assert "1 of 1 verdicts from" in err
+    listing(allowed, ("example", "", keys["stranger"]))
+    code, out, err = run(capsys, *required)
+    assert code == 1
+    assert "unknown key" in out
+    assert "0 of 1 verdicts from" in err
+    assert run(capsys, *arguments)[0] == 0
+    (bundle / SIGNATURE).unlink()
+    code, out, _ = run(capsys, *required)
+    assert code == 1
+    assert "unsigned" in out
