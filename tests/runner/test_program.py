@@ -77,7 +77,7 @@ def test_without_a_tuner_the_run_settles_the_mode():
 def test_a_loop_asked_for_still_needs_the_pilots_period():
     found = build_program(chooser(dispatch="device_loop"), None, FakeBackend(gemm_s=0.0001), TRY)
     assert found.settled.mode == "device_loop"
-    assert 2 <= found.settled.sets <= 5
+    assert 8 <= found.settled.sets <= 10  # 1 ms of GEMMs that take 100 µs each
 
 
 def test_a_cpu_has_nothing_to_tune():
