@@ -89,7 +89,12 @@ def run_command(command: Any, word: str, arguments: list[str]) -> int:
     import click
 
     try:
-        code = command.main(arguments, prog_name=f"gemm-kit {word}", standalone_mode=False)
+        code = command.main(
+            arguments,
+            prog_name=f"gemm-kit {word}",
+            standalone_mode=False,
+            help_option_names=["-h", "--help"],
+        )
     except click.Abort:
         raise KeyboardInterrupt from None
     except SystemExit:  # so click ends when whoever reads the output went away
