@@ -1,7 +1,8 @@
 """The process that judges: one request a line on stdin, one verdict a line on stdout, both JSON.
 
-Empty lines on stdout say that it is still recomputing what `--deep` asks for. It holds no privileges and its memory is bounded, so that what a hostile bundle can make it do ends
-with it. `kit.checker.pool` starts it.
+Empty lines on stdout say that it is still recomputing what `--deep` asks for. It holds no
+privileges and its memory is bounded, so that what a hostile bundle can make it do ends with it.
+`kit.checker.pool` starts it.
 """
 
 import json
