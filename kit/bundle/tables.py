@@ -6,7 +6,6 @@ cells, a line feed after each row, nothing else. A table without rows is not wri
 file says that there was nothing.
 """
 
-import io
 from collections.abc import Mapping
 
 import numpy as np
@@ -19,6 +18,7 @@ from kit.trace import Table, TableContract
 MAXIMUM_ROWS = 5_000_000
 _HEADER_BYTES = 2048
 _CELL_DIGITS = 16
+_SAFE_DIGITS = 18
 _ROWS_AT_ONCE = 4096
 _ZERO, _COMMA, _LINE_FEED = b"0,\n"
 
@@ -35,8 +35,9 @@ def dump(contract: TableContract, columns: Mapping[str, NDArray[np.int64]]) -> b
     names = _order(contract, list(columns), place)
     if len({len(columns[name]) for name in names}) != 1:
         raise BundleError(f"{place}: columns differ in length")
-    values = np.stack([np.asarray(columns[name], dtype=np.int64) for name in names], axis=1)
-    _check_values(contract, names, values, place)
+    vectors = np.stack([np.asarray(columns[name], dtype=np.int64) for name in names])
+    _check_values(contract, names, vectors, place)
+    values = vectors.T
     row = ",".join(["%d"] * len(names)) + "\n"
     parts = [",".join(names) + "\n"]
     for start in range(0, len(values), _ROWS_AT_ONCE):
@@ -59,17 +60,13 @@ def load(contract: TableContract, data: bytes, place: str) -> Table:
     if header != names:
         raise BundleError(f"{place}: header: columns must stand in the order {','.join(names)}")
     body = np.frombuffer(data, np.uint8, offset=end + 1)
-    _check_grammar(body, names, place)
-    try:
-        values = np.loadtxt(
-            io.BytesIO(data), np.int64, delimiter=",", comments=None, skiprows=1, ndmin=2
-        )
-    except ValueError:  # the grammar leaves ragged rows and integers beyond int64
-        raise _shape_fault(body, names, place) from None
-    if values.shape[1] != len(names):
+    ends = _check_grammar(body, names, place)
+    if not _is_rectangular(body, ends, len(names)):
         raise _shape_fault(body, names, place)
-    _check_values(contract, names, values, place)
+    cells = data[end + 1 : -1].replace(b"\n", b",")
+    values = np.fromstring(cells, np.int64, sep=",").reshape(-1, len(names))  # type: ignore[call-overload]
     vectors = np.ascontiguousarray(values.T)
+    _check_values(contract, names, vectors, place)
     vectors.setflags(write=False)
     return Table(dict(zip(names, vectors, strict=True)))
 
@@ -88,7 +85,8 @@ def _order(contract: TableContract, found: list[str], place: str) -> list[str]:
     return [column.name for column in contract.columns if column.name in found]
 
 
-def _check_grammar(body: Bytes, names: list[str], place: str) -> None:
+def _check_grammar(body: Bytes, names: list[str], place: str) -> NDArray[np.intp]:
+    """Return where the cells end: the places of all commas and line feeds."""
     if not body.size:
         raise BundleError(f"{place}: has no rows")
     comma, line_feed = body == _COMMA, body == _LINE_FEED
@@ -112,6 +110,15 @@ def _check_grammar(body: Bytes, names: list[str], place: str) -> None:
     rows = int(np.count_nonzero(line_feed))
     if rows > MAXIMUM_ROWS:
         raise BundleError(f"{place}: has {rows} rows; {MAXIMUM_ROWS} are allowed")
+    return np.flatnonzero(separator)
+
+
+def _is_rectangular(body: Bytes, ends: NDArray[np.intp], width: int) -> bool:
+    """Whether every row has `width` cells, and no cell more digits than int64 surely holds."""
+    if len(ends) % width or int(np.diff(ends, prepend=-1).max()) > _SAFE_DIGITS + 1:
+        return False
+    is_row_end = (body[ends] == _LINE_FEED).reshape(-1, width)
+    return bool(is_row_end[:, -1].all()) and not is_row_end[:, :-1].any()
 
 
 def _shape_fault(body: Bytes, names: list[str], place: str) -> BundleError:
@@ -138,22 +145,23 @@ def _cell_fault(body: Bytes, at: int, names: list[str], place: str, problem: str
 
 
 def _check_values(
-    contract: TableContract, names: list[str], values: NDArray[np.int64], place: str
+    contract: TableContract, names: list[str], vectors: NDArray[np.int64], place: str
 ) -> None:
-    if not len(values):
+    """Hold columns, stacked as rows of `vectors`, against limits and order of the contract."""
+    if not vectors.size:
         raise BundleError(f"{place}: has no rows")
     limits = {column.name: column for column in contract.columns}
-    lowest, highest = values.min(axis=0).tolist(), values.max(axis=0).tolist()
+    lowest, highest = vectors.min(axis=1).tolist(), vectors.max(axis=1).tolist()
     for index, name in enumerate(names):
         column = limits[name]
         if lowest[index] < column.minimum or highest[index] > column.maximum:
-            vector = values[:, index]
+            vector = vectors[index]
             row = int(((vector < column.minimum) | (vector > column.maximum)).argmax())
             raise BundleError(
                 f"{place}: row {row + 1}: column {name} is {vector[row]}; "
                 f"{column.minimum} to {column.maximum} are allowed"
             )
-    order = values[:, names.index(contract.ordered_by)]
+    order = vectors[names.index(contract.ordered_by)]
     wrong = order[1:] <= order[:-1] if contract.strictly else order[1:] < order[:-1]
     if wrong.any():
         demand = "increase" if contract.strictly else "not decrease"
