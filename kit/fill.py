@@ -39,7 +39,8 @@ def threefry(
     """Threefry-2x32 with 20 rounds over arrays of counters (high, low)."""
     first, second = (np.atleast_1d(np.asarray(word, np.uint32)) for word in key)
     schedule = (first, second, first ^ second ^ _PARITY)
-    x0, x1 = high + schedule[0], low + schedule[1]
+    x1 = low + schedule[1]
+    x0 = np.broadcast_to(high + schedule[0], x1.shape).copy()
     shifted = np.empty_like(x1)
     for block in range(5):
         for rotation in _ROTATIONS[block % 2]:
@@ -67,16 +68,24 @@ def folds(key: Key, data: NDArray[np.uint32]) -> Keys:
 
 def unit(key: Key | Keys, counters: NDArray[np.uint64]) -> NDArray[np.float32]:
     """float32 values in [0, 1) at the given flat element numbers."""
-    high = (counters >> np.uint64(32)).astype(np.uint32)
-    low = counters.astype(np.uint32)
-    x0, x1 = threefry(key, high, low)
-    mantissa = ((x0 ^ x1) >> np.uint32(9)) | np.uint32(0x3F800000)
-    return mantissa.view(np.float32) - np.float32(1.0)
+    high = np.zeros(1, np.uint32)
+    if int(counters.max(initial=0)) >> 32:
+        high = (counters >> np.uint64(32)).astype(np.uint32)
+    bits, other = threefry(key, high, counters.astype(np.uint32))
+    bits ^= other
+    bits >>= np.uint32(9)
+    bits |= np.uint32(0x3F800000)
+    values = bits.view(np.float32)
+    values -= np.float32(1.0)
+    return values
 
 
 def uniform(key: Key | Keys, counters: NDArray[np.uint64]) -> NDArray[np.float32]:
     """float32 values in [-1, 1) at the given flat element numbers."""
-    return unit(key, counters) * np.float32(2.0) - np.float32(1.0)
+    values = unit(key, counters)
+    values *= np.float32(2.0)
+    values -= np.float32(1.0)
+    return values
 
 
 def quantize(values: NDArray[np.float32], kind: str) -> NDArray[np.generic]:
