@@ -3,14 +3,15 @@
     python tests/benchmarks/check_round.py [--bundles N] [--round FOLDER] [--json FILE]
 
 The round is made of the committed bundles, so that it weighs what real ones weigh. Every bundle has
-its own submitter, system and seed, outputs that are the products of that seed, buffer statistics
-that follow its law, its own window times, readings and kernel starts, claims derived from them, and
-a seal; `FOLDER` keeps it for the next time. What is not compliant is named and ends with 1.
+its own submitter, system, device and seed, outputs that are the products of that seed, buffer
+statistics that follow its law, its own window times, readings and kernel starts, claims derived
+from them, and a seal; `FOLDER` keeps it for the next time. What is not compliant is named and ends with 1.
 """
 
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -41,7 +42,17 @@ from kit.fill import fill_seed, sample_seed
 from kit.records import to_json
 from kit.ruleset import ruleset
 from kit.surfaces import SURFACES, elements, inputs
-from kit.trace import BUFFERS, KERNELS, OUTPUTS, POWER, TABLES, TELEMETRY_TABLES, WINDOWS, Table
+from kit.trace import (
+    BUFFERS,
+    CLOCKS,
+    KERNELS,
+    OUTPUTS,
+    POWER,
+    TABLES,
+    TELEMETRY_TABLES,
+    WINDOWS,
+    Table,
+)
 
 BASES = {
     "gemm-kit/h200-sxm/2026-11-29-formats": 0.30,
@@ -50,20 +61,37 @@ BASES = {
 }
 """Which committed bundles the round is made of, and their shares: about 1.1 MB a bundle."""
 TARGET_S, TARGET_MB, TARGET_ONE_S, TARGET_HELP_S = 10.0, 200.0, 0.4, 0.15
+CLOCK_STEP_MHZ = 15
+LONG_LEVEL = 10
+"""Readings of one clock level after which it is no jitter: idle, or held at its maximum."""
 PROFILED = 30
 """Bundles that are judged once more in this process, for the split into phases."""
 _POLL_S = 0.02
+_CHILDREN = ("children_user", "children_system")
 
 
 @cache
 def base(name):
-    """One committed bundle, parsed."""
-    return parse(read_container(ROOT / "submissions" / "open" / name))
+    """The files of one committed bundle."""
+    return read_container(ROOT / "submissions" / "open" / name)
+
+
+def _on_another_device(container, number):
+    """The same files with another GPU's id, in names and documents, if it is a GPU's bundle."""
+    found = re.search(r"gpu-([0-9a-f]{12})", " ".join(container.files))
+    if found is None:
+        return container
+    old, new = found[1], sha256(f"device {number}".encode())[:12]
+    files = {
+        path.replace(old, new): data.replace(old.encode(), new.encode())
+        for path, data in container.files.items()
+    }
+    return replace(container, files=files)
 
 
 def variant(name, number):
-    """Bundle `number` of the round as paths and bytes, derived from the committed one `name`."""
-    bundle = base(name)
+    """Bundle `number` of the round, derived from the committed one `name`."""
+    bundle = parse(_on_another_device(base(name), number))
     submitter, system = f"vendor-{number % 97:02d}", f"system-{number:04d}"
     submission = replace(bundle.plan.submission, submitter=submitter, system_id=system)
     overrides = tuple(
@@ -135,18 +163,34 @@ def _varied(file, table, draw):
             for name in ("power_instant_mw", "power_average_mw"):
                 values, place = np.unique(columns[name], return_inverse=True)
                 columns[name] = (values + draw.integers(-9, 10, len(values)))[place]
+        elif file == CLOCKS.file:
+            shift_mhz = _clock_steps(columns["graphics_mhz"], draw)
+            for name in ("graphics_mhz", "sm_mhz"):
+                columns[name] = columns[name] + shift_mhz
     elif file == KERNELS.file:
-        columns["start_ns"] = columns["start_ns"] + draw.integers(0, 2) * (columns["start_ns"] > 0)
-        columns["duration_ns"] = columns["duration_ns"] - draw.integers(0, 2, len(table))
+        # A kernel that begins a nanosecond later ends no later, so that none overlaps the next.
+        late = draw.integers(0, 2, len(table))
+        columns["start_ns"] = columns["start_ns"] + late
+        columns["duration_ns"] = columns["duration_ns"] - late
     return Table(columns)
+
+
+def _clock_steps(clock_mhz, draw):
+    """One step of the clock up, down or none for each level that it held shortly."""
+    starts = np.flatnonzero(np.diff(clock_mhz, prepend=-1) != 0)
+    lengths = np.diff(starts, append=len(clock_mhz))
+    steps = CLOCK_STEP_MHZ * draw.integers(-1, 2, len(starts))
+    steps[(lengths >= LONG_LEVEL) | (clock_mhz[starts] + steps > clock_mhz.max())] = 0
+    return np.repeat(steps, lengths)
 
 
 def store(folder, name, number):
     """Write and seal one bundle of the round, without waiting for the disk."""
-    old, new = base(name), variant(name, number)
+    new = variant(name, number)
     path = folder / "open" / new.plan.submission.submitter / new.plan.submission.system_id
     path = path / f"bundle-{number:04d}"
-    files = {entry: data for entry, data in old.container.files.items() if entry != layout.SIGNATURE}
+    files = new.container.files.copy()
+    files.pop(layout.SIGNATURE, None)
     files |= {
         layout.PLAN: format_document(new.plan, layout.PLAN),
         layout.SYSTEM: format_document(new.system, layout.SYSTEM),
@@ -190,20 +234,21 @@ def make_round(folder, bundles):
 
 
 def check(path, *options):
-    """Run the command; returns its JSON or None, wall seconds, and the most memory of a worker."""
+    """Run the command; returns exit code, output, wall and processor seconds, and peak memories."""
     command = [sys.executable, "-m", "kit", "check", str(path), *options]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     peaks: dict[str, int] = {}
     with tempfile.TemporaryFile() as output:
-        start = time.perf_counter()
+        before, start = os.times(), time.perf_counter()
         process = subprocess.Popen(command, stdout=output, env=environment)
         while process.poll() is None:
             _watch(process.pid, peaks)
             time.sleep(_POLL_S)
-        wall_s = time.perf_counter() - start
+        wall_s, after = time.perf_counter() - start, os.times()
         output.seek(0)
         text = output.read()
-    return process.returncode, text, wall_s, peaks
+    spent_s = sum(getattr(after, name) - getattr(before, name) for name in _CHILDREN)
+    return process.returncode, text, (wall_s, spent_s), peaks
 
 
 def _watch(parent, peaks):
@@ -292,7 +337,7 @@ def main():
 
 def measure(folder, facts):
     """All figures of one round."""
-    status, text, wall_s, peaks = check(folder, "--format", "json")
+    status, text, (wall_s, spent_s), peaks = check(folder, "--format", "json")
     report = json.loads(text)
     bad = [entry for entry in report["bundles"] if entry["verdict"] != "compliant"]
     parent, *workers = [peaks[pid] / 1e6 for pid in sorted(peaks, key=int)]
@@ -304,6 +349,7 @@ def measure(folder, facts):
         "judged": len(report["bundles"]),
         "not_compliant": [(entry["name"], _why(entry)) for entry in bad],
         "wall_s": wall_s,
+        "processor_s": spent_s,
         "bundles_per_s": facts["bundles"] / wall_s,
         "wall_over_target": wall_s / TARGET_S,
         "processors": os.cpu_count(),
@@ -337,7 +383,8 @@ def show(figures):
     ):
         print(f"{title:28}{found:>7.2f} {unit:2}{target:>7.2f} {unit:2}{found / target:>8.2f}")
     rate = f"{figures['bundles_per_s']:.1f} bundles/s on {figures['processors']} processors"
-    print(f"{rate}, parent process {figures['parent_peak_mb']:.0f} MB")
+    spent = f"{figures['processor_s']:.1f} s of processor time"
+    print(f"{rate}, {spent}, parent process {figures['parent_peak_mb']:.0f} MB")
     for name, why in figures["not_compliant"][:20]:
         print(f"not compliant: {name}: {why}")
     spent = figures["phases_ms"]
