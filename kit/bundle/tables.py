@@ -20,7 +20,7 @@ _HEADER_BYTES = 2048
 _CELL_DIGITS = 16
 _SAFE_DIGITS = 18
 _ROWS_AT_ONCE = 4096
-_ZERO, _COMMA, _LINE_FEED = b"0,\n"
+_ZERO, _NINE, _COMMA, _LINE_FEED = b"09,\n"
 
 Bytes = NDArray[np.uint8]
 
@@ -60,9 +60,8 @@ def load(contract: TableContract, data: bytes, place: str) -> Table:
     if header != names:
         raise BundleError(f"{place}: header: columns must stand in the order {','.join(names)}")
     body = np.frombuffer(data, np.uint8, offset=end + 1)
-    ends = _check_grammar(body, names, place)
-    if not _is_rectangular(body, ends, len(names)):
-        raise _shape_fault(body, names, place)
+    if not _is_sound(body, len(names)):
+        raise _fault(body, names, place)
     cells = data[end + 1 : -1].replace(b"\n", b",")
     values = np.fromstring(cells, np.int64, sep=",").reshape(-1, len(names))  # type: ignore[call-overload]
     vectors = np.ascontiguousarray(values.T)
@@ -85,40 +84,57 @@ def _order(contract: TableContract, found: list[str], place: str) -> list[str]:
     return [column.name for column in contract.columns if column.name in found]
 
 
-def _check_grammar(body: Bytes, names: list[str], place: str) -> NDArray[np.intp]:
-    """Return where the cells end: the places of all commas and line feeds."""
+def _is_sound(body: Bytes, width: int) -> bool:
+    """Whether the rows keep the grammar and have `width` cells that int64 holds.
+
+    Below the digits stand only commas and line feeds, as looking at each of them shows; so the
+    rest is a matter of their places.
+    """
+    if not body.size or body.max() > _NINE or body[-1] != _LINE_FEED:
+        return False
+    ends = np.flatnonzero(body < _ZERO)
+    if len(ends) % width or len(ends) > MAXIMUM_ROWS * width:
+        return False
+    digits = np.diff(ends, prepend=-1) - 1
+    marks = body[ends].reshape(-1, width)
+    leading = (body[ends - digits] == _ZERO) & (digits > 1)
+    return bool(
+        digits.min() > 0
+        and digits.max() <= _SAFE_DIGITS
+        and (marks[:, :-1] == _COMMA).all()
+        and (marks[:, -1] == _LINE_FEED).all()
+        and not leading.any()
+    )
+
+
+def _fault(body: Bytes, names: list[str], place: str) -> BundleError:
+    """What is wrong with rows that are not sound: the first fault of one kind, and where it is."""
     if not body.size:
-        raise BundleError(f"{place}: has no rows")
+        return BundleError(f"{place}: has no rows")
     comma, line_feed = body == _COMMA, body == _LINE_FEED
     separator = body - np.uint8(_ZERO) > 9  # unsigned: everything but the ten digits
     foreign = separator ^ (comma | line_feed)
     if foreign.any():
         at = int(foreign.argmax())
         character = shown(body[at : at + 1].tobytes())
-        raise _cell_fault(body, at, names, place, f"holds {character}; only digits may stand there")
+        return _cell_fault(
+            body, at, names, place, f"holds {character}; only digits may stand there"
+        )
     if not line_feed[-1]:
-        raise BundleError(f"{place}: the last line has no line feed")
+        return BundleError(f"{place}: the last line has no line feed")
     empty = separator[1:] & separator[:-1]
     if separator[0] or empty.any():
         at = 0 if separator[0] else int(empty.argmax()) + 1
-        raise _cell_fault(body, at, names, place, "is empty")
+        return _cell_fault(body, at, names, place, "is empty")
     leading = (body[1:-1] == _ZERO) & separator[:-2] & ~separator[2:]
     first = body.size > 1 and body[0] == _ZERO and not separator[1]
     if first or leading.any():
         at = 0 if first else int(leading.argmax()) + 1
-        raise _cell_fault(body, at, names, place, "has a leading zero")
+        return _cell_fault(body, at, names, place, "has a leading zero")
     rows = int(np.count_nonzero(line_feed))
     if rows > MAXIMUM_ROWS:
-        raise BundleError(f"{place}: has {rows} rows; {MAXIMUM_ROWS} are allowed")
-    return np.flatnonzero(separator)
-
-
-def _is_rectangular(body: Bytes, ends: NDArray[np.intp], width: int) -> bool:
-    """Whether every row has `width` cells, and no cell more digits than int64 surely holds."""
-    if len(ends) % width or int(np.diff(ends, prepend=-1).max()) > _SAFE_DIGITS + 1:
-        return False
-    is_row_end = (body[ends] == _LINE_FEED).reshape(-1, width)
-    return bool(is_row_end[:, -1].all()) and not is_row_end[:, :-1].any()
+        return BundleError(f"{place}: has {rows} rows; {MAXIMUM_ROWS} are allowed")
+    return _shape_fault(body, names, place)
 
 
 def _shape_fault(body: Bytes, names: list[str], place: str) -> BundleError:
