@@ -122,23 +122,20 @@ def _fault(body: Bytes, names: list[str], place: str) -> BundleError:
         )
     if not line_feed[-1]:
         return BundleError(f"{place}: the last line has no line feed")
-    empty = separator[1:] & separator[:-1]
-    if separator[0] or empty.any():
-        at = 0 if separator[0] else int(empty.argmax()) + 1
-        return _cell_fault(body, at, names, place, "is empty")
-    leading = (body[1:-1] == _ZERO) & separator[:-2] & ~separator[2:]
-    first = body.size > 1 and body[0] == _ZERO and not separator[1]
-    if first or leading.any():
-        at = 0 if first else int(leading.argmax()) + 1
-        return _cell_fault(body, at, names, place, "has a leading zero")
-    rows = int(np.count_nonzero(line_feed))
-    if rows > MAXIMUM_ROWS:
-        return BundleError(f"{place}: has {rows} rows; {MAXIMUM_ROWS} are allowed")
+    begins = np.concatenate([[True], separator[:-1]])
+    empty = begins & separator
+    if empty.any():
+        return _cell_fault(body, int(empty.argmax()), names, place, "is empty")
+    leading = (body[:-1] == _ZERO) & begins[:-1] & ~separator[1:]
+    if leading.any():
+        return _cell_fault(body, int(leading.argmax()), names, place, "has a leading zero")
     return _shape_fault(body, names, place)
 
 
 def _shape_fault(body: Bytes, names: list[str], place: str) -> BundleError:
     row_ends = np.flatnonzero(body == _LINE_FEED)
+    if len(row_ends) > MAXIMUM_ROWS:
+        return BundleError(f"{place}: has {len(row_ends)} rows; {MAXIMUM_ROWS} are allowed")
     commas = np.searchsorted(np.flatnonzero(body == _COMMA), row_ends)
     widths = np.diff(commas, prepend=0) + 1
     ragged = widths != len(names)
