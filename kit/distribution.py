@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from kit.fill import Operands, quantize
+from kit.fill import Operands, counter_type, quantize
 from kit.number_format import NumberFormat
 from kit.surfaces import Input, element_type, elements
 from kit.trace import BINS
@@ -60,7 +60,7 @@ def buffer_statistics(operands: Operands, surface: Input, buffer_set: int) -> Bu
     count = elements(operands.workload, operands.number_format, surface)
     zeros, checksum, bins = 0, 0, np.zeros(BINS, np.int64)
     for first in range(0, count, _CHUNK):
-        counters = np.arange(first, min(first + _CHUNK, count), dtype=np.uint64)
+        counters = np.arange(first, min(first + _CHUNK, count), dtype=counter_type(count))
         found = statistics(operands.elements(surface, buffer_set, counters), first)
         zeros, checksum, bins = zeros + found.zeros, checksum + found.checksum, bins + found.bins
     return BufferStatistics(zeros, checksum % 2**32, tuple(bins.tolist()))

@@ -42,8 +42,9 @@ def from_json(cls: type[Record], value: object, place: str = "") -> Record:
         ValueError: a key is missing or unknown or a value has another type; the message starts
             with the place, such as `phases.idle_s`.
     """
+    kind: Any = cls
     try:
-        result: Record = _converter(cls)(value)
+        result: Record = _converter(kind)(value)
     except _MisfitError as fault:
         where = place
         for step in reversed(fault.steps):

@@ -63,7 +63,7 @@ def load(contract: TableContract, data: bytes, place: str) -> Table:
     if not _is_sound(body, len(names)):
         raise _fault(body, names, place)
     cells = data[end + 1 : -1].replace(b"\n", b",")
-    values = np.fromstring(cells, np.int64, sep=",").reshape(-1, len(names))  # type: ignore[call-overload]
+    values = np.fromstring(cells, np.int64, sep=",").reshape(-1, len(names))
     vectors = np.ascontiguousarray(values.T)
     _check_values(contract, names, vectors, place)
     vectors.setflags(write=False)
