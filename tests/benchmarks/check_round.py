@@ -7,6 +7,10 @@ its own submitter, system, device and seed, outputs that are the products of tha
 statistics that follow its law, its own window times, readings and kernel starts, claims derived
 from them, and a seal; `FOLDER` keeps it for the next time. Beside the wall time, which depends on
 what else runs here, stands the processor time. What is not compliant is named and ends with 1.
+
+What bounds it, measured on one quiet core: SHA-256 of a round takes 0.6 s (1.8 GB/s); its 810
+million draws of operands, which GK203 and GK204 may not do without, take 8 s (9.5 ns each: 115
+passes of NumPy over arrays in the second-level cache); its CSV takes 4 s (4 ns a byte).
 """
 
 import argparse
