@@ -8,11 +8,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 KIT := pyproject.toml kit/__init__.py
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format lock clean
+.PHONY: help venv demo test honest lint format lock clean
 
 help:
 	@echo "make demo    measure a small suite on this processor and check its bundle"
 	@echo "make test    format, lint, types, layers, tests, and a check of submissions/"
+	@echo "make honest  measure 20 bundles under load; check everywhere alike (PYTHONS='python3.12 ...')"
 	@echo "make venv    only the environment for both, in $(VENV)"
 	@echo "make lint    format, lint, types, layers"
 	@echo "make format  rewrite the code in the project's format"
@@ -45,6 +46,10 @@ demo: $(VENV)/.demo
 test: lint
 	$(BIN)/python -m pytest
 	$(BIN)/gemm-kit check submissions/
+
+PYTHONS ?=
+honest: $(VENV)/.test
+	$(BIN)/python tests/proofs/honest_accepted.py --python $(PYTHONS)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff format --check .

@@ -62,7 +62,7 @@ def statistics(values: NDArray[np.generic], first: int = 0) -> BufferStatistics:
 def buffer_statistics(
     operands: Operands, surface: Input, buffer_set: int, going_on: Callable[[], None] | None = None
 ) -> BufferStatistics:
-    """Count one buffer as the seed defines it, a part at a time; calls `going_on` for each."""
+    """Count one buffer as the seed defines it, in parts; calls `going_on` at each of them."""
     count = elements(operands.workload, operands.number_format, surface)
     zeros, checksum, bins = 0, 0, np.zeros(BINS, np.int64)
     for first in range(0, count, _CHUNK):

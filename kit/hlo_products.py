@@ -1,4 +1,4 @@
-"""Which instructions of an HLO module multiply matrices, along which axes, and what they ask for."""
+"""Which instructions of an HLO module multiply matrices, along which axes, and how."""
 
 import json
 import re
@@ -27,7 +27,7 @@ _LONGEST_STRIDE = 20
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """Axes of the left and the right operand that are contracted, in pairs, and those of a batch."""
+    """Axes of the left and the right operand that are contracted, in pairs, and a batch's."""
 
     left: tuple[int, ...]
     right: tuple[int, ...]

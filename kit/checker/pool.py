@@ -17,7 +17,7 @@ from contextlib import suppress
 
 from kit.checker.tree import Candidate
 from kit.checker.verdict import Judgement, Verdict, Waiver
-from kit.checker.worker import Request
+from kit.checker.worker import IndexKey, Request
 from kit.records import from_json, to_json
 
 LIMIT_S = 120.0
@@ -44,19 +44,20 @@ WORKER_ENVIRONMENT = {
 _START = "import sys; sys.path = sys.argv[1:]; from kit.checker.worker import serve; serve()"
 
 
-def judge_all(
+def judge_all(  # noqa: PLR0913 - one for each of the auditor's options
     candidates: Iterable[Candidate],
     *,
     challenge: str | None = None,
     deep: bool = False,
     waivers: Collection[Waiver] = (),
     jobs: int = 1,
+    index: IndexKey | None = None,
 ) -> Iterator[Verdict]:
     """Yield one verdict for each candidate, in their order, judging `jobs` at a time.
 
     A bundle that ends its worker is an internal error, one that takes longer than `LIMIT_S` is
     refused; with `deep` the recomputing of operands does not count. What is not UTF-8 in a
-    candidate's name is escaped.
+    candidate's name is escaped. Verdicts in the `index` are not worked out again.
     """
     local = threading.local()
     workers: list[_Worker] = []
@@ -69,7 +70,8 @@ def judge_all(
             local.worker = _Worker()
             workers.append(local.worker)
         worker: _Worker = local.worker
-        request = Request(str(candidate.path), name, challenge, deep, tuple(waivers))
+        path, given = str(candidate.path), tuple(waivers)
+        request = Request(path, name, challenge, deep, given, index)
         return worker.judge(request, LIMIT_S)
 
     threads = ThreadPoolExecutor(jobs)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kit.checker.rule import Finding, Outcome
+from kit.checker.traits import Traits
 from kit.plan import Availability, Division
 
 Judgement = Literal["compliant", "undecided", "not_compliant", "refused", "internal_error"]
@@ -94,7 +95,11 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The checker's word on one bundle. `problem` says why it could not be judged by the rules."""
+    """The checker's word on one bundle. `problem` says why it could not be judged by the rules.
+
+    No part of the word are `traits`, null where the bundle could not be parsed, and `content`: the
+    SHA-256 of all that was judged, null where the bytes are not those that were sealed.
+    """
 
     name: str
     digest: str | None
@@ -104,6 +109,8 @@ class Verdict:
     headline: Headline | None
     rules: tuple[RuleResult, ...]
     waivers: tuple[Waiver, ...]
+    traits: Traits | None = None
+    content: str | None = None
 
     @property
     def exit_code(self) -> int:
