@@ -31,6 +31,15 @@ line, and the time runs anew from each.
 _GRACE_S = 0.5
 """A worker whose pipe has closed is dying; so long it may take to be told of what."""
 
+WORKER_ENVIRONMENT = {
+    # One thread for linear algebra: there are as many workers as processors.
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    # glibc keeps freed memory instead of asking the kernel for the same megabytes for every array.
+    "MALLOC_MMAP_THRESHOLD_": str(32 * 2**20),
+    "MALLOC_TRIM_THRESHOLD_": str(64 * 2**20),
+}
+
 # The parent's own search path, so that a worker finds the same kit and nothing from the folder it
 # happens to be started in.
 _START = "import sys; sys.path = sys.argv[1:]; from kit.checker.worker import serve; serve()"
@@ -136,15 +145,13 @@ def _answer(pipe: int, limit_s: float) -> bytes | None:
 
 
 def _start() -> "subprocess.Popen[str]":
-    # One thread for linear algebra: there are as many workers as processors.
-    single = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
         [sys.executable, "-P", "-c", _START, *sys.path],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         encoding="ascii",
-        env={**os.environ, **single},
+        env={**os.environ, **WORKER_ENVIRONMENT},
     )
 
 
