@@ -21,7 +21,7 @@ from kit.checker.signed import bundle_signature
 from kit.checker.traits import Traits
 from kit.checker.verdict import Headline, Judgement, RuleResult, Verdict, Waiver, decide
 from kit.errors import BundleError, KitError, UndecidableError
-from kit.ruleset import Ruleset, ruleset
+from kit.ruleset import Ruleset, is_in_force, ruleset
 
 __all__ = ["MAXIMUM_FINDINGS", "MAXIMUM_TEXT", "Verdict", "judge", "run_rule"]
 
@@ -89,7 +89,13 @@ def judge(
 
 
 def run_rule(rule: Rule, bundle: Bundle, rules: Ruleset) -> RuleResult:
-    """Run one rule to its end. A rule that crashes has the outcome `error` and never passes."""
+    """Run one rule to its end. A rule that crashes has the outcome `error` and never passes.
+
+    A rule that is younger than the bundle's edition does not apply to it.
+    """
+    if not is_in_force(rule.since, rules.edition):
+        reason = f"a rule since edition {rule.since}; the bundle is of {rules.edition}"
+        return RuleResult(rule.code, rule.name, "not_applicable", reason, (), 0)
     kept: list[Finding] = []
     severities: set[str] = set()
     total = 0
