@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 KIT := pyproject.toml kit/__init__.py
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test honest lint format lock clean
+.PHONY: help venv demo programs test honest lint format lock clean
 
 help:
 	@echo "make demo    measure a small suite on this processor and check its bundle"
@@ -43,7 +43,11 @@ demo: $(VENV)/.demo
 	echo "$(BIN)/gemm-kit check $$bundle"; \
 	$(BIN)/gemm-kit check "$$bundle" | sed "s|^SUMMARY:|$$bundle\n&|"
 
-test: lint
+programs:
+	@for program in ssh-agent ssh-keygen sha256sum; do command -v $$program >/dev/null || { \
+	echo "make test needs $$program (Debian: openssh-client, coreutils)" >&2; exit 1; }; done
+
+test: programs lint
 	$(BIN)/python -m pytest
 	$(BIN)/gemm-kit check submissions/
 

@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from kit import hlo
 from kit.execution import XLA_TYPES
-from kit.hlo import census, module
-from kit.hlo_dataflow import outputs
-from kit.hlo_module import Array, Module, array, elements
-from kit.hlo_values import Argument, Axis, Dimension, Factor, Lost, Product, Value, flat, sizes
+from kit.hlo.census import census, forget_texts, module
+from kit.hlo.dataflow import outputs
+from kit.hlo.module import Array, Module, array, elements
+from kit.hlo.values import Argument, Axis, Dimension, Factor, Lost, Product, Value, flat, sizes
 from kit.number_format import NumberFormat
 from kit.surfaces import Surface, element_type, inputs
 from kit.workload import Workload
@@ -83,7 +82,7 @@ def prove(text: str, workload: Workload, row: NumberFormat, sets: int) -> Proof:
 def forget() -> None:
     """Let go of the programs that were read."""
     prove.cache_clear()
-    hlo.forget()
+    forget_texts()
 
 
 def _surfaces(row: NumberFormat) -> tuple[Surface, ...]:

@@ -11,7 +11,7 @@ from bundles import honest_gpu
 from hlo_texts import library_gemms
 from kit.backends.jax_product import product, specification
 from kit.execution import execution
-from kit.hlo import census, normalise
+from kit.hlo.census import census, normalise
 from kit.number_format import FORMATS, number_format
 from kit.surfaces import inputs
 from kit.workload import LAYOUTS, Workload

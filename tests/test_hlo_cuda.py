@@ -8,8 +8,8 @@ import pytest
 
 from bundles import honest_gpu
 from hlo_texts import library_gemms
-from kit.hlo import census
-from kit.hlo_module import parse_module
+from kit.hlo.census import census
+from kit.hlo.module import parse_module
 
 CASES = honest_gpu().plan.cases
 

@@ -11,8 +11,8 @@ from contextlib import suppress
 import pytest
 
 from forms import recorded_form, recorded_forms
-from kit.hlo import census
-from kit.hlo_module import MOST_INSTRUCTIONS, array, elements, parse_module
+from kit.hlo.census import census
+from kit.hlo.module import MOST_INSTRUCTIONS, array, elements, parse_module
 
 ONE = recorded_form("bf16_4096x4096x4096_nn_single")[0]
 COPY = "  %c.9 = bf16[4096,4096]{1,0} copy(%a_0_.1)"

@@ -17,6 +17,7 @@ from kit.checker.headline import headline
 from kit.checker.integrity import integrity_findings
 from kit.checker.limits import MAXIMUM_FINDINGS, MAXIMUM_TEXT, bounded, cut
 from kit.checker.rule import Finding, NotApplicable, Outcome, Rule, Unproven
+from kit.checker.signed import bundle_signature
 from kit.checker.traits import Traits
 from kit.checker.verdict import Headline, Judgement, RuleResult, Verdict, Waiver, decide
 from kit.errors import BundleError, KitError, UndecidableError
@@ -57,6 +58,10 @@ def judge(
     try:
         bundle = replace(parse(container), auditor=auditor)
         rules = ruleset(bundle.plan.edition)
+        if auditor.signers is not None:
+            submitter = bundle.plan.submission.submitter
+            signature = bundle_signature(container, submitter, auditor.signers)
+            bundle = replace(bundle, signature=signature)
     except Exception as error:  # noqa: BLE001 - as above
         if faults:
             return _altered(called, container, faults, error)
@@ -77,6 +82,7 @@ def judge(
         headline=_headline(bundle),
         rules=results,
         waivers=used,
+        signature=bundle.signature,
         traits=_traits(bundle),
         content=content,
     )

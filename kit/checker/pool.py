@@ -19,6 +19,7 @@ from kit.checker.tree import Candidate
 from kit.checker.verdict import Judgement, Verdict, Waiver
 from kit.checker.worker import IndexKey, Request
 from kit.records import from_json, to_json
+from kit.signature import Signers
 
 LIMIT_S = 120.0
 """Time that one bundle may take: hundreds of times what an honest one needs.
@@ -50,6 +51,7 @@ def judge_all(  # noqa: PLR0913 - one for each of the auditor's options
     challenge: str | None = None,
     deep: bool = False,
     waivers: Collection[Waiver] = (),
+    signers: Signers | None = None,
     jobs: int = 1,
     index: IndexKey | None = None,
 ) -> Iterator[Verdict]:
@@ -71,7 +73,7 @@ def judge_all(  # noqa: PLR0913 - one for each of the auditor's options
             workers.append(local.worker)
         worker: _Worker = local.worker
         path, given = str(candidate.path), tuple(waivers)
-        request = Request(path, name, challenge, deep, given, index)
+        request = Request(path, name, challenge, deep, given, index, signers)
         return worker.judge(request, LIMIT_S)
 
     threads = ThreadPoolExecutor(jobs)

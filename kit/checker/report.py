@@ -15,6 +15,7 @@ from kit.checker.figures import figure_table
 from kit.checker.printable import printable
 from kit.checker.verdict import JUDGEMENTS, RuleResult, Verdict, worst
 from kit.records import to_json
+from kit.signature import Signature
 
 LOOKS_OK = "SUMMARY: submission looks OK"
 HAS_ERRORS = "SUMMARY: submission has errors"
@@ -35,6 +36,8 @@ def text_report(verdict: Verdict, *, verbose: bool = False) -> Iterator[str]:
     if headline is not None:
         system = printable(headline.system_id)
         yield f"  submitter   {printable(headline.submitter)}, system {system}"
+        if verdict.signature is not None:
+            yield f"  signature   {signature_text(verdict.signature)}"
         yield (
             f"  judged by   edition {verdict.edition}, {headline.division} division, "
             f"{headline.availability}"
@@ -67,6 +70,13 @@ def _verdict(verdict: Verdict) -> str:
     if verdict.judgement == "compliant" and unproven:
         said += f", {_rules(unproven)} unproven"
     return said
+
+
+def signature_text(signature: Signature) -> str:
+    """What a signature is worth, in one line."""
+    of = f", {printable(signature.key)}" if signature.key is not None else ""
+    detail = f": {printable(signature.detail, _LINE)}" if signature.detail else ""
+    return f"{signature.state.replace('_', ' ')}{detail}{of}"
 
 
 def _alike(results: Sequence[RuleResult], outcome: str) -> Iterator[list[RuleResult]]:

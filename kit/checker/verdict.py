@@ -11,6 +11,7 @@ from typing import Literal
 from kit.checker.rule import Finding, Outcome
 from kit.checker.traits import Traits
 from kit.plan import Availability, Division
+from kit.signature import Signature
 
 Judgement = Literal["compliant", "undecided", "not_compliant", "refused", "internal_error"]
 
@@ -97,6 +98,7 @@ class Headline:
 class Verdict:
     """The checker's word on one bundle. `problem` says why it could not be judged by the rules.
 
+    `signature` is what the auditor's allowed signers make of the submitter's; null: not asked.
     No part of the word are `traits`, null where the bundle could not be parsed, and `content`: the
     SHA-256 of all that was judged, null where the bytes are not those that were sealed.
     """
@@ -111,6 +113,7 @@ class Verdict:
     waivers: tuple[Waiver, ...]
     traits: Traits | None = None
     content: str | None = None
+    signature: Signature | None = None
 
     @property
     def exit_code(self) -> int:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from kit.checker.verdict import Verdict, Waiver
 from kit.records import from_json, to_json
+from kit.signature import Signers
 
 MEMORY_BYTES = 3 * 2**30
 """Address space of one worker: six times the largest bundle that the reader accepts."""
@@ -32,9 +33,10 @@ class IndexKey:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One bundle for `kit.checker.judge.judge`; `challenge` and `deep` make its auditor.
+    """One bundle for `kit.checker.judge.judge`.
 
-    Verdicts of earlier checks are looked up in the `index`.
+    `challenge`, `deep` and `signers` make its auditor. Verdicts of earlier checks are looked up in
+    the `index`.
     """
 
     path: str
@@ -43,6 +45,7 @@ class Request:
     deep: bool
     waivers: tuple[Waiver, ...]
     index: IndexKey | None
+    signers: Signers | None = None
 
 
 def serve() -> None:
@@ -69,7 +72,7 @@ def serve() -> None:
         request = from_json(Request, json.loads(line))
         verdict = judge(
             Path(request.path),
-            auditor=Auditor(request.challenge, request.deep, sign),
+            auditor=Auditor(request.challenge, request.deep, sign, request.signers),
             waivers=request.waivers,
             name=request.name,
             known=partial(_known, request),

@@ -3,11 +3,13 @@
 import os
 import re
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from kit.cli._signers import chosen_signers, signer_options
 from kit.errors import KitError, UsageError
 
 if TYPE_CHECKING:
@@ -66,6 +68,12 @@ in the order 4, 3, 1, 5, 0."""
     help='Failures that you accept: {"waivers": [{"code": "GK602", "bundle": "<digest>", '
     '"reason": "..."}]}; the verdict shows them.',
 )
+@signer_options(required=False)
+@click.option(
+    "--require-signer",
+    is_flag=True,
+    help="Fail a bundle that no allowed signer signed in its submitter's name.",
+)
 @click.option("--verbose", is_flag=True, help="All findings, and why rules were not applicable.")
 def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     paths: tuple[str, ...],
@@ -76,6 +84,10 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     challenge: str | None,
     deep: bool,
     waivers: Path | None,
+    allowed_signers: Path | None,
+    revoked_keys: Path | None,
+    at: datetime | None,
+    require_signer: bool,
     verbose: bool,
 ) -> int:
     """Judge each bundle at or below PATH. Nothing in a bundle is run, followed or fetched.
@@ -95,10 +107,11 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
         raise UsageError("an empty PATH", hint="name a bundle or a folder of bundles")
     wanted = _challenge(challenge)
     accepted = read_waivers(waivers) if waivers is not None else ()
+    signers = chosen_signers(allowed_signers, revoked_keys, at, required=require_signer)
     candidates = find_bundles(tuple(map(Path, paths)))
     _outside(candidates, {"--csv": table, "--index": remembered})
     processes = min(len(candidates), jobs or os.cpu_count() or 1)
-    request = Request("", "", wanted, deep, accepted, None)
+    request = Request("", "", wanted, deep, accepted, None, signers)
     verdicts = compare(_judge(candidates, request, processes, remembered), accepted)
     for line in _unused(accepted, {waiver for verdict in verdicts for waiver in verdict.waivers}):
         print(f"gemm-kit check: {line}", file=sys.stderr)
@@ -125,7 +138,7 @@ def _judge(
     with opened(remembered, request) as index:
         for verdict in judge_all(
             candidates, challenge=request.challenge, deep=request.deep, waivers=request.waivers,
-            jobs=jobs, index=None if index is None else index.key,
+            signers=request.signers, jobs=jobs, index=None if index is None else index.key,
         ):  # fmt: skip
             found.append(verdict)
             _progress(len(found), len(candidates))

@@ -7,7 +7,7 @@ from kit.backends import Backend, Build
 from kit.bundle.reader import MAXIMUM_HLO_BYTES
 from kit.errors import MeasurementError, UntunedError
 from kit.evidence import Candidate, Executable
-from kit.hlo import module
+from kit.hlo.census import module
 from kit.runner.dispatch import Chooser, Settled, Try
 from kit.runner.job import Tuning
 

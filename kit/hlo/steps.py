@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from kit.hlo_module import Array, Instruction, array, elements
-from kit.hlo_values import (
+from kit.hlo.module import Array, Instruction, array, elements
+from kit.hlo.values import (
     Below,
     Counter,
     Dimension,

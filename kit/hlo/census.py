@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from kit.hlo_bodies import FREE, Bodies, CountedProduct, counted, is_scalar, shapes_of
-from kit.hlo_module import Instruction, Module, parse_module
-from kit.hlo_products import DOTS, Multiplication, multiplication
+from kit.hlo.bodies import FREE, Bodies, CountedProduct, counted, is_scalar, shapes_of
+from kit.hlo.module import Instruction, Module, parse_module
+from kit.hlo.products import DOTS, Multiplication, multiplication
 
 _CUDNN = re.compile(r'"kind":"__cudnn\$')
 _METADATA = re.compile(r', metadata=\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\}')
@@ -68,7 +68,7 @@ def normalise(text: str) -> str:
 
 
 def module(text: str) -> Module:
-    """`kit.hlo_module.parse_module`, once for all who read the same text, sound or not."""
+    """`kit.hlo.module.parse_module`, once for all who read the same text, sound or not."""
     found = _parsed(text)
     if isinstance(found, str):
         raise ValueError(found)  # noqa: TRY004 - the text is wrong, not its type
@@ -83,7 +83,7 @@ def _parsed(text: str) -> Module | str:
         return str(error)
 
 
-def forget() -> None:
+def forget_texts() -> None:
     """Let go of the texts that were read."""
     _parsed.cache_clear()
     census.cache_clear()

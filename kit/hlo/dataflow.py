@@ -1,6 +1,6 @@
 """Which product of which arguments each output of a program is, followed through its text.
 
-The program is walked from its arguments to its result with values of `kit.hlo_values` in place of
+The program is walked from its arguments to its result with values of `kit.hlo.values` in place of
 arrays. Fusions and calls are entered, a device loop once: what it carries on unchanged is what it
 began with, and the rest must not depend on an earlier trip.
 """
@@ -8,11 +8,11 @@ began with, and the rest must not depend on an earlier trip.
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from kit.hlo import loops
-from kit.hlo_module import Instruction, Module
-from kit.hlo_multiply import product
-from kit.hlo_steps import HANDLERS, Step, checked, lost, mistyped, numbers, same_type
-from kit.hlo_values import (
+from kit.hlo.census import loops
+from kit.hlo.module import Instruction, Module
+from kit.hlo.multiply import product
+from kit.hlo.steps import HANDLERS, Step, checked, lost, mistyped, numbers, same_type
+from kit.hlo.values import (
     Argument,
     Below,
     Counter,

@@ -3,9 +3,9 @@
 import math
 from dataclasses import replace
 
-from kit.hlo_products import SCALED, Axes, Multiplication, multiplication
-from kit.hlo_steps import Step, lost
-from kit.hlo_values import (
+from kit.hlo.products import SCALED, Axes, Multiplication, multiplication
+from kit.hlo.steps import Step, lost
+from kit.hlo.values import (
     Dimension,
     Lost,
     Number,

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kit.hlo_module import Instruction, array, first_array
-from kit.hlo_products import DOTS, SCALED, Multiplication, multiplication
+from kit.hlo.module import Instruction, array, first_array
+from kit.hlo.products import DOTS, SCALED, Multiplication, multiplication
 
 FREE = frozenset(
     ("parameter", "tuple", "get-tuple-element", "bitcast", "constant", "after-all", "partition-id")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from kit.hlo_module import Instruction
+from kit.hlo.module import Instruction
 
 SCALED = frozenset(("scaled-dot", "__cudnn$blockScaledDot", "__op$block_scaled_dot", "__cudnn$"))
 """Kinds of product that read scales; the last is a cuDNN fusion of operands and their scales."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
-from kit.hlo_module import Array
+from kit.hlo.module import Array
 from kit.surfaces import Surface
 
 Axis = Literal["batch", "m", "n", "k", "repeated"]
