@@ -197,8 +197,8 @@ class Ruleset:
     burst_overlap: float = 0.05
 
 
-# In the order of their time. A new edition is `replace(EDITIONS[...], edition=..., ...)`; an old one
-# never changes, because the bundles of its time are judged by it (tests/data/golden).
+# In the order of their time. A new edition is `replace(EDITIONS[...], edition=..., ...)`; an old
+# one never changes, because the bundles of its time are judged by it (tests/data/golden).
 EDITIONS = {"2026.1": Ruleset(edition="2026.1")}
 CURRENT = "2026.1"
 
