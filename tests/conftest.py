@@ -1,9 +1,9 @@
 """Fixtures that several test folders share."""
 
-from collections.abc import signal
+import signal
+from collections.abc import Callable
 from pathlib import Path
 
-import Callable
 import pytest
 
 from nvml_stub.stub import NvmlStub, build
