@@ -4,15 +4,15 @@ from dataclasses import replace
 
 from battery.bases import CLOSED
 from battery.forging import document, runs
-from battery.registry import manipulation
-from bundles import with_environment, with_plan, with_system
+from battery.registry import UNDECIDED, manipulation
+from bundles import with_plan, with_system
 
 
 def _to(bundle, division):
     return with_system(with_plan(bundle, submission__division=division), division=division)
 
 
-@manipulation({"guideline": "GK602", "cpu": "GK603"}["guideline"], "M26")
+@manipulation("GK602", "M26")
 def open_bundle_called_closed(bundle):
     """One run of the open division is handed in as closed."""
     return _to(bundle, "closed")
@@ -21,12 +21,6 @@ def open_bundle_called_closed(bundle):
 @manipulation("GK603", "M07", base="cpu")
 def host_bundle_called_closed(bundle):
     """A CPU host's bundle is handed in as closed."""
-    return _to(bundle, "closed")
-
-
-@manipulation("GK312", "M16", base="formats")
-def uncounted_bundle_called_closed(bundle):
-    """A bundle without counters is handed in as closed, replicates and all being the same."""
     return _to(bundle, "closed")
 
 
@@ -41,13 +35,13 @@ def plan_without_the_evidence(bundle, changes):
     return with_plan(bundle, **changes)
 
 
-@manipulation("GK006", "M26", variants={"2025.2": {"edition": "2025.2"}})
+@manipulation("GK006", "M26", claims=False, variants={"2025.2": {"edition": "2025.2"}})
 def claims_of_another_edition(bundle, edition):
     """The claims were derived under another edition."""
     return replace(bundle, claims=replace(bundle.claims, edition=edition))
 
 
-@manipulation("refused", "attack", variants={"2025.1": {"edition": "2025.1"}, "9999.9": {"edition": "9999.9"}})
+@manipulation(UNDECIDED, "attack", variants={"2025.1": {"edition": "2025.1"}, "9999.9": {"edition": "9999.9"}})
 def unknown_edition(bundle, edition):
     """An edition that the kit does not know, with laxer thresholds perhaps."""
     return with_plan(bundle, edition=edition)
@@ -98,13 +92,6 @@ def one_replicate_planned(bundle):
     journal = replace(bundle.journal,
                       entries=tuple(replace(e, sequence=i) for i, e in enumerate(found)))  # fmt: skip
     return replace(with_plan(bundle, replicates=1), cases=cases, journal=journal)
-
-
-@manipulation("GK102", "M26", base="closed")
-def device_of_the_run_renamed(bundle):
-    """Environment and runs call the device by another UUID than CUDA saw."""
-    other = "gpu-0123456789ab"
-    return with_environment(bundle, device__id=other)
 
 
 @manipulation("GK302", "M02", base="closed")

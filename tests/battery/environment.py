@@ -127,14 +127,16 @@ def changed_between_runs(bundle):
     return with_environment(bundle, noticed=False, libraries=libraries)
 
 
-@manipulation("GK101", "M26", variants={
+@manipulation("GK104", "M26", variants={
     "driver": {"names": ("nvidia_driver",)}, "nvml": {"names": ("nvml",)},
+    "everywhere": {"names": ("nvidia_driver", "nvml"), "firmware": True},
 })  # fmt: skip
-def driver_renamed(bundle, names):
+def driver_renamed(bundle, names, firmware=False):
     """The driver is told to be another version than NVML and the GPU's firmware belong to."""
     libraries = _known(bundle, "libraries")
     new = {name: libraries[name].replace("580.159.04", "590.44.01") for name in names}
-    return with_environment(bundle, libraries=libraries | new)
+    facts = {"device__gsp_version": "590.44.01"} if firmware else {}
+    return with_environment(bundle, libraries=libraries | new, **facts)
 
 
 @manipulation("GK107", "M26", variants={

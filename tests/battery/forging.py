@@ -179,7 +179,11 @@ def end_fits(run: RunEvidence, before: RunEvidence) -> RunEvidence:
     """The end anchor moves by what the windows have become shorter or longer."""
     shift = _span(run) - _span(before)
     end = run.document.timing.end
-    return document(timing__end=Anchor(end.before_ns + shift, end.after_ns + shift))(run)
+    moved = Anchor(end.before_ns + shift, end.after_ns + shift)
+    return document(
+        timing__end=moved,
+        phases__cool_down_start_ns=lambda ns: max(ns, moved.after_ns + 1000),
+    )(run)
 
 
 def _span(run):

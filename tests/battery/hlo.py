@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from battery.bases import CLOSED, DECODE, GUIDELINE, LOOPED
-from battery.forging import document, numbered, runs
+from battery.forging import document, numbered, runs, with_runs
 from battery.registry import manipulation
 from bundles import with_fields, with_hlo
 
@@ -213,8 +213,11 @@ def tf32_sold_as_fp32(bundle):
     ((own, _),) = bundle.cases[fp32].hlo.items()
     found = with_fields(theirs.document, executable__hlo=own)
     run = numbered(bundle, replace(theirs, document=found), 1, fp32)
-    bundle = _replaced(bundle, fp32, runs=(run,), autotune=bundle.cases[tf32].autotune)
-    return _text(bundle, lambda _: text.replace("DEFAULT\"", "HIGHEST\""), fp32)
+    bundle = _replaced(bundle, fp32, autotune=bundle.cases[tf32].autotune)
+    bundle = replace(bundle, plan=replace(bundle.plan, cases=(bundle.plan.case(fp32),)))
+    bundle = with_runs(bundle, {fp32: [run]})
+    kept = text.replace('["DEFAULT","DEFAULT"]', '["HIGHEST","HIGHEST"]')
+    return _text(bundle, lambda _: kept.replace("ALG_DOT_TF32_TF32_F32", "ALG_UNSET"), fp32)
 
 
 @manipulation("GK205", "M18", base="closed", variants={

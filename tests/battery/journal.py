@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 from battery.bases import CLOSED
-from battery.forging import document, entries, numbered, runs, time_line, with_runs
+from battery.forging import columns, document, entries, numbered, runs, time_line, with_runs
 from battery.registry import manipulation
 from bundles import with_plan
-from kit.evidence import JournalEntry, RunOutcome
+from kit.evidence import ClockLock, JournalEntry, RunOutcome
+from kit.trace import ENERGY
 
 
 def _without_run(bundle, number, *, folder=True, outcome=True, line=True):
@@ -64,6 +65,21 @@ def _renumbered(bundle, slots):
 def slow_attempts_hidden_and_renumbered(bundle, slots):
     """Attempts between the best ones are left out; those kept are numbered through."""
     return _renumbered(bundle, slots)
+
+
+@manipulation("GK004", "M26", base="closed", variants={
+    "energy_tells": {"counters": False}, "counters_too": {"counters": True},
+})  # fmt: skip
+def slow_attempts_hidden_and_time_closed(bundle, counters):
+    """Attempts are left out, and all that came after them moves up, the energy too or not."""
+    changed = _renumbered(bundle, (0, 1, 2))
+    if counters:
+        return changed
+    jump = {2: 40_000_000, 3: 80_000_000}  # mJ of one and of two hidden runs of a minute at 690 W
+    for number, more in jump.items():
+        changed = runs(changed, columns(ENERGY.file, energy_mj=lambda v, m=more: v + m),
+                       case=CLOSED, numbers=(number,))  # fmt: skip
+    return changed
 
 
 @manipulation("GK602", "M26", base="closed")
@@ -174,8 +190,6 @@ def status_differs(bundle):
 @manipulation("GK408", "M08")
 def lock_that_nobody_planned(bundle):
     """The journal tells of a locked clock; the test was one at a fixed power."""
-    from kit.evidence import ClockLock
-
     device = bundle.environment.devices[0].id
     lock = ClockLock(device, 1500, 1, "ok", "", 10**12, "ok", "", "guard")
     return replace(bundle, journal=replace(bundle.journal, clock_locks=(lock,)))

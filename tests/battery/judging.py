@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Literal
 
 from battery.bases import base
-from battery.registry import REFUSED, Manipulation, battery
+from battery.registry import REFUSED, UNDECIDED, Manipulation, battery
 from bundles import rederived, reseal, write
 from kit.checker.judge import Verdict, judge
 
@@ -84,6 +84,9 @@ def _caught(entry: Manipulation, verdict: Verdict) -> tuple[Caught, tuple[str, .
     if verdict.judgement == "refused":
         named = entry.rule == REFUSED
         return "named" if named else "other", (f"{REFUSED}: {verdict.problem}",)
+    if not verdict.rules:
+        named = entry.rule == UNDECIDED == verdict.judgement
+        return "named" if named else "other", (f"{verdict.judgement}: {verdict.problem}",)
     # Without evidence the closed division is undecided, which no more accepts than a failure does.
     decisive = ("fail",) if verdict.judgement == "not_compliant" else ("unproven",)
     codes = tuple(result.code for result in verdict.rules if result.outcome in decisive)

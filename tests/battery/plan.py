@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from battery.bases import GUIDELINE
 from battery.forging import numbered, with_runs
 from battery.registry import manipulation
 from bundles import with_plan
@@ -84,14 +83,10 @@ def fewer_windows_asked_for_than_there_are(bundle, changes):
 
 @manipulation("GK301", "M22", variants={
     "launches": {"changes": {"phases__profiling_min_launches": 1}},
-    "warm_up": {"changes": {"phases__warm_up_min_launches": 0}},
-    "warm_up_s": {"changes": {"phases__warm_up_min_s": 0.0}},
-    "profiling_s": {"changes": {"phases__profiling_min_s": 0.0}},
     "idle_s": {"changes": {"phases__idle_s": 0.0}},
-    "cool_down_s": {"changes": {"phases__cool_down_min_s": 0.0}},
 })  # fmt: skip
 def floors_lowered(bundle, changes):
-    """The plan asks for less than the edition, though the run did enough."""
+    """The plan asks for less than the edition; the run did what another plan asks for."""
     return with_plan(bundle, **changes)
 
 
@@ -134,9 +129,3 @@ def counters_changed(bundle, tool):
 def challenge_written_in(bundle, challenge):
     """An auditor's challenge is written into a plan that was measured before it."""
     return with_plan(bundle, submission__challenge=challenge)
-
-
-@manipulation("GK003", "M26")
-def overrides_unlike_the_plan(bundle):
-    """The overrides that are told do not lead to the plan."""
-    return with_plan(bundle, overrides=("backend=cpu", "suite=quick", f"workload={GUIDELINE}"))

@@ -17,7 +17,9 @@ from kit.bundle.reader import Auditor
 
 Change = Literal["records", "files"]
 REFUSED = "refused"
-"""Stands in a manipulation's place of a rule where the bundle must not even be read."""
+"""Stands in a rule's place where the bundle must not even be read."""
+UNDECIDED = "undecided"
+"""Stands in a rule's place where no rule may run, since nobody knows the edition."""
 
 
 @dataclass(frozen=True, slots=True)

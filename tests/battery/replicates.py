@@ -7,7 +7,8 @@ import numpy as np
 from battery.bases import CLOSED
 from battery.forging import columns, end_fits, kernels, lasting, numbered, runs, time_line
 from battery.registry import manipulation
-from bundles import with_plan
+from bundles import with_fields, with_plan
+from kit.bundle import layout
 from kit.trace import CLOCKS, POWER, WINDOWS
 
 
@@ -100,9 +101,6 @@ def programs_differ(bundle):
     """The third replicate launched another program."""
     ((name, text),) = bundle.cases[CLOSED].hlo.items()
     other = text.replace('"selected_algorithm":"0"', '"selected_algorithm":"7"')
-    from bundles import with_fields
-    from kit.bundle import layout
-
     new = layout.hlo_name(other)
     case = bundle.cases[CLOSED]
     changed = tuple(replace(run, document=with_fields(run.document, executable__hlo=new))
@@ -114,9 +112,6 @@ def programs_differ(bundle):
 @manipulation("GK607", "M26", base="closed")
 def tunings_differ(bundle):
     """The third replicate replayed other tuning results."""
-    from bundles import with_fields
-    from kit.bundle import layout
-
     case = bundle.cases[CLOSED]
     other = next(iter(case.autotune.values())) + "\n"
     new = layout.autotune_name(other)

@@ -44,7 +44,7 @@ def kernels_of_another_speed(bundle, factor):
     return runs(bundle, kernels(factor))
 
 
-@manipulation("GK315", "M11", variants={"x0.9": {"factor": 0.9}, "x0.8": {"factor": 0.8}})
+@manipulation("GK315", "M11", variants={"x0.9": {"factor": 0.9}})
 def windows_excused_by_the_traces_clock(bundle, factor):
     """Windows faster than the traced kernels, which are told to have run at a lower clock."""
 
@@ -167,18 +167,6 @@ def another_kernel_in_one_run(bundle):
         return _trace(names=names, gemm_name="nvjet_other")(run)
 
     return runs(bundle, rename, numbers=(3,))
-
-
-@manipulation("GK314", "M04", base="closed")
-def memset_left_out_now_and_then(bundle):
-    """The workspace is cleared before some of the GEMMs only."""
-
-    def change(run):
-        other = np.cumsum(~_gemms(run))
-        keep = _gemms(run) | (other % 3 != 0)
-        return table(KERNELS.file, lambda t: t.rows(keep))(run)
-
-    return runs(bundle, change, case="guideline-bf16-nn")
 
 
 @manipulation("GK005", "M26")
