@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from kit.hlo import SCALED, Census, census, dot_algorithms, operand_precisions
+from kit.hlo import Census, census
+from kit.hlo_products import SCALED
 from kit.number_format import Arithmetic, NumberFormat
 
 Executed = Arithmetic | Literal["int32", "several", "unknown"]
@@ -43,7 +44,7 @@ def execution(text: str | None, row: NumberFormat, capability: str | None) -> Ex
         found = census(text)
     except ValueError as error:
         return Execution("unknown", native=False, reason=f"the HLO cannot be read: {error}")
-    executed = _executed(found, text, capability)
+    executed = _executed(found, capability)
     reason = _why_not(found, executed, row)
     return Execution(executed, native=not reason, reason=reason)
 
@@ -60,13 +61,13 @@ def types_read(found: Census) -> str:
     return ", ".join(" x ".join(pair) for pair in sorted(pairs) if all(pair)) or "nothing known"
 
 
-def _executed(found: Census, text: str, capability: str | None) -> Executed:
+def _executed(found: Census, capability: str | None) -> Executed:
     kinds = {_arithmetic(*product) for product in found.products}
     if len(kinds) != 1:
         return "several" if kinds else "unknown"
     (kind,) = kinds
     if kind == "fp32" and capability is not None:
-        return _of_float32(text)
+        return _of_float32(found)
     if kind in ("mxfp8", "nvfp4") and not _multiplies_scaled(capability):
         # Triton widens the operands of a scaled product inside its kernel, unseen in the text.
         return "bf16"
@@ -79,20 +80,19 @@ def _multiplies_scaled(capability: str | None) -> bool:
     return len(major) > 1 and major.isdecimal()
 
 
-def _of_float32(text: str) -> Executed:
+def _of_float32(found: Census) -> Executed:
     """What a GPU makes of float32 operands.
 
     XLA lets tensor cores round them unless the highest precision or a float32 algorithm is asked
     for.
     """
-    algorithms = dot_algorithms(text)
-    if any("TF32" in name for name in algorithms):
+    if any("TF32" in name for name in found.algorithms):
         return "tf32"
-    if any("BF16" in name for name in algorithms):
+    if any("BF16" in name for name in found.algorithms):
         return "bf16"
-    if any(name.endswith("F32_F32_F32") for name in algorithms):
+    if all(name.endswith("F32_F32_F32") for name in found.algorithms):
         return "fp32"
-    return "fp32" if operand_precisions(text) == {"HIGHEST"} else "tf32"
+    return "fp32" if found.precisions == {"HIGHEST"} else "tf32"
 
 
 def _arithmetic(kind: str, a: str, b: str) -> Executed:

@@ -6,6 +6,7 @@ ambiguous and were the cause of wrong figures elsewhere.
 """
 
 import csv
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,7 +23,7 @@ _TENSOR = ("tf32", "fp16_fp32acc", "bf16", "fp8", "mxfp8", "int8", "fp6", "fp4")
 """Rates whose data-sheet figures share one clock; vector and fp64 units have another on Hopper."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class GpuRow:
     """One product. `rates[key]` is operations per SM and clock; absent keys are unknown rates."""
 
@@ -94,6 +95,28 @@ def row_for(device: DeviceFacts) -> GpuRow | None:
     """The one row whose hardware figures are this device's; None if none or several are."""
     matches = [row for row in rows() if _matches(row, device)]
     return matches[0] if len(matches) == 1 else None
+
+
+def rows_named(name: str) -> tuple[GpuRow, ...]:
+    """The products that a device's own name may mean: `NVIDIA H200` is `H200 SXM` or `H200 NVL`."""
+    words = re.findall(r"[a-z0-9]+", name.lower())
+    found = {}
+    for row in rows():
+        model = _model(row.product)
+        runs = (words[i : i + len(model)] for i in range(len(words)))
+        if any(run == model for run in runs):
+            found[row] = len(model)
+    longest = max(found.values(), default=0)
+    return tuple(row for row, length in found.items() if length == longest)
+
+
+def _model(product: str) -> list[str]:
+    """The words of a product's name up to its model's number: `h200`, `geforce rtx 4090`."""
+    words = re.findall(r"[a-z0-9]+", product.lower())
+    end = next(i for i, word in enumerate(words) if any(sign.isdigit() for sign in word))
+    # `RTX 6000 Ada` and `RTX PRO 6000 Blackwell` share their number with older parts.
+    longer = words[end + 1 : end + 2] if words[end] == "6000" else []
+    return words[: end + 1] + longer
 
 
 def _matches(row: GpuRow, device: DeviceFacts) -> bool:

@@ -6,35 +6,23 @@ Works on text alone, so that the runner's gate and the checker read the same evi
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 
-from kit.hlo_module import Instruction, computations
+from kit.hlo_module import Instruction, Module, array, first_array, parse_module
+from kit.hlo_products import DOTS, SCALED, Multiplication, multiplication
 
-_FREE = frozenset(
+FREE = frozenset(
     ("parameter", "tuple", "get-tuple-element", "bitcast", "constant", "after-all", "partition-id")
 )
-_GEMM_TARGET = re.compile(
-    r'custom_call_target="(__cublas\$lt\$matmul[^"]*|__cublas\$gemm|__onednn\$matmul'
-    r'|__cudnn\$blockScaledDot|__op\$block_scaled_dot)"'
-)
-SCALED = frozenset(("scaled-dot", "__cudnn$blockScaledDot", "__op$block_scaled_dot", "__cudnn$"))
-"""Kinds of product that read scales; the last is a cuDNN fusion of operands and their scales."""
-_DOTS = ("dot", "scaled-dot")
+"""Opcodes that give a device nothing to do."""
 _CUDNN = re.compile(r'"kind":"__cudnn\$')
-_ARRAY = re.compile(r"\(?([a-z][a-z0-9]{0,15})\[(\d{1,10}(?:,\d{1,10}){0,7})\]")
-_CONTRACTING = re.compile(r'lhs_contracting_dim(?:ensions":\[|s=\{)"?(\d)"?[\]}]')
-_CALLS = re.compile(r"calls=%?([\w.\-]+)")
 _METADATA = re.compile(r', metadata=\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\}')
 _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
-_BODY = re.compile(r"body=%?([\w.\-]+)")
 _TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d{1,9})"')
 _SCALAR = re.compile(r"(?:s32|u32|s64|u64|pred)\[\](?:\{\})?")
-_OPERAND = re.compile(r"%([\w.\-]+)")
-_PRECISION = re.compile(r'operand_precision(?:=\{|":\[)([a-zA-Z0-9_",]{0,200})')
-_WORD = re.compile(r"[a-zA-Z0-9_]+")
-_ALGORITHM = re.compile(r'\balgorithm(?:=|":")((?:alg|dot)_[a-z0-9_]{1,80})', re.IGNORECASE)
+_CACHED = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +30,9 @@ class Census:
     """What one call of the executable does.
 
     `gemms` counts products by what runs them (`__cublas$lt$matmul`, `fusion`, `dot`); `products`
-    are what runs them with the element types of A and B they read. `flops` counts their operations,
+    are what runs them with the element types of A and B they read. `precisions` are those that
+    products ask for, such as `HIGHEST`; `algorithms` those that they fix, such as
+    `DOT_TF32_TF32_F32`, with "" for a product that fixes none. `flops` counts their operations,
     2·M·N·K·batch each; None where the text does not tell the sizes. `extra` counts every other
     piece of device work by opcode, inside GEMM fusions too. `loop_control` counts the work on a
     loop's scalar counter, which a device loop cannot do without. A loop's body counts once for
@@ -51,6 +41,8 @@ class Census:
 
     gemms: dict[str, int]
     products: frozenset[tuple[str, str, str]]
+    precisions: frozenset[str]
+    algorithms: frozenset[str]
     flops: int | None
     extra: dict[str, int]
     loop_control: int = 0
@@ -64,20 +56,6 @@ class Census:
     def operand_types(self) -> frozenset[str]:
         """Every element type that a product reads."""
         return frozenset(kind for _, *types in self.products for kind in types if kind)
-
-
-def operand_precisions(text: str) -> frozenset[str]:
-    """Every precision that products ask for, such as `HIGHEST`; empty where the text shows none.
-
-    XLA leaves `operand_precision` out of a plain dot with its default.
-    """
-    words = [word for group in _PRECISION.findall(text) for word in _WORD.findall(group)]
-    return frozenset(word.upper() for word in words)
-
-
-def dot_algorithms(text: str) -> frozenset[str]:
-    """Every algorithm that products fix, such as `ALG_DOT_TF32_TF32_F32`, without unset ones."""
-    return frozenset(name.upper() for name in _ALGORITHM.findall(text)) - {"ALG_UNSET"}
 
 
 def normalise(text: str) -> str:
@@ -94,61 +72,163 @@ def normalise(text: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(kept).strip()) + "\n"
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=_CACHED)
+def module(text: str) -> Module:
+    """`kit.hlo_module.parse_module`, once for all who read the same text."""
+    return parse_module(text)
+
+
+@lru_cache(maxsize=_CACHED)
 def census(text: str) -> Census:
     """Count the GEMMs and all other work of one call.
+
+    However often a computation is called it is read once, so that the time is that of the text's
+    length.
 
     Raises:
         ValueError: the text is not an HLO module, or a loop's trips are not known from it.
     """
-    found, entry = computations(text)
-    gemms: Counter[str] = Counter()
-    extra: Counter[str] = Counter()
-    products: set[tuple[str, str, str]] = set()
-    flops: int | None = 0
-    loop_control = 0
-    bodies = _Bodies(found)
-    for name, times in ((entry, 1), *_loops(found, entry)):
-        shapes = _shapes(found[name])
-        for instruction in found[name]:
-            if instruction.opcode in _FREE or instruction.opcode == "while":
-                continue
-            product, inner = _classify(instruction, shapes, bodies)
-            if product:
-                gemms[product.kind] += times
-                products.add((product.kind, *product.types))
-                if flops is not None:
-                    flops = None if product.flops is None else flops + times * product.flops
-            if inner and _SCALAR.fullmatch(instruction.shape):
-                loop_control += times
-                continue
-            extra.update({opcode: count * times for opcode, count in inner.items()})
-    return Census(dict(gemms), frozenset(products), flops, dict(extra), loop_control)
+    found = module(text)
+    tally = _Tally(_Bodies(found.computations))
+    calls: Counter[str] = Counter()
+    for name, times in ((found.entry, 1), *loops(found)):
+        for called in tally.add_all(found.computations[name], times):
+            calls[called] += times
+    for name, times in calls.items():
+        # XLA's expansion of a scaled product is a call. One inside it is counted as such.
+        inside = found.computations.get(name)
+        tally.add_calls(times if inside is None else len(tally.add_all(inside, times)) * times)
+    products = tally.products
+    return Census(
+        dict(tally.gemms),
+        frozenset((product.kind, *product.types) for product in products),
+        frozenset(name for product in products for name in product.precisions),
+        frozenset(product.algorithm for product in products),
+        tally.flops,
+        tally.extra(),
+        tally.loop_control,
+    )
 
 
-def _loops(found: dict[str, list[Instruction]], entry: str) -> list[tuple[str, int]]:
-    """Name of the loop's body and how often it runs, if there is a loop.
+def loops(found: Module) -> Iterator[tuple[str, int]]:
+    """Name of the loop's body and how often it runs, if the entry has a loop.
 
     One is all that a device loop needs. A second one, or one inside it, would only be a way to make
     a reader go through the same text again and again.
+
+    Raises:
+        ValueError: there are more, or the text does not say how often the body runs.
     """
-    loops = [instruction for instruction in found[entry] if instruction.opcode == "while"]
-    if not loops:
-        return []
-    body, trips = _BODY.search(loops[0].rest), _TRIPS.search(loops[0].rest)
-    if body is None or trips is None or body.group(1) not in found:
+    whiles = [line for line in found.computations[found.entry] if line.opcode == "while"]
+    if not whiles:
+        return
+    body = whiles[0].attributes.get("body", "").lstrip("%")
+    trips = _TRIPS.search(whiles[0].attributes.get("backend_config", ""))
+    if trips is None or body not in found.computations:
         raise ValueError("a loop has no known number of trips")
-    inner = found[body.group(1)]
-    if len(loops) > 1 or any(instruction.opcode == "while" for instruction in inner):
+    if len(whiles) > 1 or any(line.opcode == "while" for line in found.computations[body]):
         raise ValueError("more than one loop")
-    return [(body.group(1), int(trips.group(1)))]
+    yield body, int(trips[1])
 
 
 @dataclass(frozen=True, slots=True)
 class _Product:
     kind: str
     types: tuple[str, str]
+    precisions: tuple[str, ...]
+    algorithm: str
     flops: int | None
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What has been counted; fusions by name, so that each body is added up once in the end."""
+
+    bodies: "_Bodies"
+    gemms: Counter[str] = field(default_factory=Counter)
+    products: set[_Product] = field(default_factory=set)
+    flops: int | None = 0
+    loop_control: int = 0
+    _own: Counter[str] = field(default_factory=Counter)
+    _called: Counter[str] = field(default_factory=Counter)
+
+    def add_all(self, body: Sequence[Instruction], times: int) -> list[str]:
+        """Count a computation that runs line by line; returns what its `call` lines name."""
+        shapes = _shapes(body)
+        calls = []
+        for instruction in body:
+            if instruction.opcode == "call":
+                calls.append(instruction.called() or "")
+            elif instruction.opcode not in FREE and instruction.opcode != "while":
+                self._add(instruction, shapes, times)
+        return calls
+
+    def add_calls(self, times: int) -> None:
+        """Count calls that are not entered."""
+        self._own["call"] += times
+
+    def _add(self, instruction: Instruction, shapes: Mapping[str, str], times: int) -> None:
+        if instruction.opcode == "fusion":
+            self._add_fusion(instruction, shapes, times)
+            return
+        found = multiplication(instruction)
+        if found is not None:
+            self._add_product(_product(found.kind, found, instruction, shapes), times)
+        elif _is_scalar(instruction, shapes):
+            self.loop_control += times
+        else:
+            self._own[instruction.opcode] += times
+
+    def _add_fusion(
+        self, instruction: Instruction, shapes: Mapping[str, str], times: int
+    ) -> None:
+        called, bodies = instruction.called() or "", self.bodies
+        dots = sum(bodies.count(called, opcode) for opcode in DOTS)
+        if dots == 1 and bodies.count(called, "multiply") and _CUDNN.search(instruction.text):
+            # The body says what the scales mean; cuDNN runs one kernel for all of it.
+            whole = Multiplication("__cudnn$", None, (), "")
+            self._add_product(_product("__cudnn$", whole, instruction, shapes), times)
+            return
+        product = bodies.dot(called) if dots == 1 else None
+        if product is not None:
+            self._add_product(product, times)
+            self._own[bodies.opcode_of_dot(called)] -= times
+        elif _is_scalar(instruction, shapes):
+            self.loop_control += times
+            return
+        elif not bodies.works(called):
+            self._own["fusion"] += times
+        self._called[called] += times
+
+    def _add_product(self, product: _Product, times: int) -> None:
+        self.gemms[product.kind] += times
+        self.products.add(product)
+        if self.flops is not None:
+            self.flops = None if product.flops is None else self.flops + times * product.flops
+
+    def extra(self) -> dict[str, int]:
+        """All other work by opcode."""
+        work, inner = Counter(self._own), Counter[str]()
+        for name, times in self._called.items():
+            body = self.bodies.body(name)
+            work.update({opcode: times * count for opcode, count in body.own.items()})
+            inner.update({called: times * count for called, count in body.fusions.items()})
+        for name, times in inner.items():
+            flat = self.bodies.body(name).flat
+            work.update({opcode: times * count for opcode, count in flat.items()})
+        return {opcode: count for opcode, count in work.items() if count}
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """A called computation: opcodes that are no free ones, and how often it calls which fusions.
+
+    `own` leaves out those fusions, `flat` counts them as such.
+    """
+
+    own: Counter[str]
+    fusions: Counter[str]
+    flat: Counter[str]
 
 
 class _Bodies:
@@ -158,87 +238,80 @@ class _Bodies:
     Fusions inside those are counted as such: XLA makes none.
     """
 
-    def __init__(self, found: dict[str, list[Instruction]]) -> None:
+    def __init__(self, found: Mapping[str, tuple[Instruction, ...]]) -> None:
         self._found = found
-        self._counted: dict[str, Counter[str]] = {}
-        self._operands: dict[str, Counter[str]] = {}
+        self._bodies: dict[str, _Body] = {}
+        self._counts: dict[tuple[str, str], int] = {}
+        self._works: dict[str, bool] = {}
         self._dots: dict[str, _Product | None] = {}
 
-    def work(self, name: str) -> Counter[str]:
-        """Opcodes that are no free ones."""
-        if name not in self._counted:
-            work: Counter[str] = Counter()
-            for instruction in self._found.get(name, []):
-                called = _CALLS.search(instruction.rest) if instruction.opcode == "fusion" else None
-                work.update(self._own(called.group(1)) if called else _work_of([instruction]))
-            self._counted[name] = work
-        return self._counted[name]
+    def body(self, name: str) -> _Body:
+        if name not in self._bodies:
+            lines = [line for line in self._found.get(name, ()) if line.opcode not in FREE]
+            flat = Counter(line.opcode for line in lines)
+            names = [line.called() or "" for line in lines if line.opcode == "fusion"]
+            own = Counter({opcode: n for opcode, n in flat.items() if opcode != "fusion"})
+            self._bodies[name] = _Body(own, Counter(names), flat)
+        return self._bodies[name]
 
-    def _own(self, name: str) -> Counter[str]:
-        if name not in self._operands:
-            self._operands[name] = _work_of(self._found.get(name, []))
-        return self._operands[name]
+    def count(self, name: str, opcode: str) -> int:
+        """Instructions of an opcode in a computation and in the fusions inside it."""
+        if (name, opcode) not in self._counts:
+            body = self.body(name)
+            inner = sum(n * self.body(called).flat[opcode] for called, n in body.fusions.items())
+            self._counts[name, opcode] = body.own[opcode] + inner
+        return self._counts[name, opcode]
+
+    def works(self, name: str) -> bool:
+        """Whether there is any work in a computation or in the fusions inside it."""
+        if name not in self._works:
+            body = self.body(name)
+            self._works[name] = bool(body.own) or any(self.body(n).flat for n in body.fusions)
+        return self._works[name]
 
     def dot(self, name: str) -> _Product | None:
         """The dot of a computation that holds one, itself and not in a fusion inside it."""
         if name not in self._dots:
-            body = self._found[name]
-            dots = [instruction for instruction in body if instruction.opcode in _DOTS]
-            kinds = [dot.opcode if dot.opcode in SCALED else "fusion" for dot in dots]
-            self._dots[name] = _product(kinds[0], dots[0], _shapes(body)) if dots else None
+            lines = self._found.get(name, ())
+            product = None
+            for line in lines:
+                found = multiplication(line) if line.opcode in DOTS else None
+                if found is not None:
+                    kind = line.opcode if line.opcode in SCALED else "fusion"
+                    product = _product(kind, found, line, _shapes(lines))
+                    break
+            self._dots[name] = product
         return self._dots[name]
 
+    def opcode_of_dot(self, name: str) -> str:
+        """Which of the two opcodes that dot has."""
+        return next(opcode for opcode in DOTS if self.body(name).own[opcode])
 
-def _work_of(instructions: list[Instruction]) -> Counter[str]:
-    return Counter(i.opcode for i in instructions if i.opcode not in _FREE)
+
+def _is_scalar(instruction: Instruction, shapes: Mapping[str, str]) -> bool:
+    """Whether it makes one number out of numbers, as the work on a loop's counter does."""
+    return all(
+        _SCALAR.fullmatch(shape)
+        for shape in (instruction.shape, *(shapes[name] for name in instruction.operands))
+    )
 
 
-def _shapes(body: list[Instruction]) -> dict[str, str]:
+def _shapes(body: Sequence[Instruction]) -> dict[str, str]:
     return {instruction.name: instruction.shape for instruction in body}
 
 
-def _array(shape: str) -> tuple[str, tuple[int, ...]]:
-    """Element type and sizes of an array, or of the first one in a tuple; ("", ()) for neither."""
-    match = _ARRAY.match(shape)
-    return (match[1], tuple(map(int, match[2].split(",")))) if match else ("", ())
-
-
-def _product(kind: str, instruction: Instruction, shapes: Mapping[str, str]) -> _Product:
-    names = _OPERAND.findall(instruction.rest.partition(")")[0])
-    (a, sizes), (b, _) = (_array(shapes.get(name, "")) for name in (*names, "", "")[:2])
-    output = _array(instruction.shape)[1]
-    contracting = _CONTRACTING.search(instruction.rest)
-    place = int(contracting[1]) if contracting else len(sizes) - 1
-    # Scaled products contract along K, the last size; all others say along which.
-    known = sizes and output and place < len(sizes) and (contracting or kind in SCALED)
-    return _Product(kind, (a, b), 2 * math.prod(output) * sizes[place] if known else None)
-
-
-def _classify(
-    instruction: Instruction, shapes: Mapping[str, str], bodies: _Bodies
-) -> tuple[_Product | None, Counter[str]]:
-    """The GEMM that an instruction is, if it is one, and its other work."""
-    if instruction.opcode in _DOTS:
-        return _product(instruction.opcode, instruction, shapes), Counter()
-    if instruction.opcode == "custom-call":
-        target = _GEMM_TARGET.search(instruction.rest)
-        if target:
-            return _product(target.group(1), instruction, shapes), Counter()
-        return None, Counter({"custom-call": 1})
-    if instruction.opcode == "fusion":
-        return _fused(instruction, shapes, bodies)
-    return None, Counter({instruction.opcode: 1})
-
-
-def _fused(
-    instruction: Instruction, shapes: Mapping[str, str], bodies: _Bodies
-) -> tuple[_Product | None, Counter[str]]:
-    called = _CALLS.search(instruction.rest)
-    opcodes = bodies.work(called.group(1)) if called else Counter()
-    if called is None or opcodes["dot"] + opcodes["scaled-dot"] != 1:
-        return None, opcodes or Counter({"fusion": 1})
-    if opcodes["multiply"] and _CUDNN.search(instruction.rest):
-        # The body says what the scales mean; cuDNN runs one kernel for all of it.
-        return _product("__cudnn$", instruction, shapes), Counter()
-    product = bodies.dot(called.group(1))
-    return (product, opcodes - Counter(_DOTS)) if product else (None, opcodes)
+def _product(
+    kind: str, found: Multiplication, instruction: Instruction, shapes: Mapping[str, str]
+) -> _Product:
+    left, right = (array(shapes.get(name, "")) for name in (*instruction.operands, "", "")[:2])
+    output = first_array(instruction.shape)
+    flops = None
+    if left and output:
+        along = found.axes.left if found.axes else ()
+        if kind in SCALED and not along:
+            # Scaled products contract along K, the last axis; all others say along which.
+            along = (len(left.sizes) - 1,)
+        if along and max(along) < len(left.sizes) and min(along) >= 0:
+            flops = 2 * math.prod(output.sizes) * math.prod(left.sizes[axis] for axis in along)
+    types = (left.kind if left else "", right.kind if right else "")
+    return _Product(kind, types, found.precisions, found.algorithm, flops)

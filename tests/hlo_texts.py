@@ -6,35 +6,39 @@ from kit.number_format import number_format
 
 def library_gemms(case, gemms, *, precision="DEFAULT", algorithm="ALG_UNSET"):
     """`gemms` cuBLASLt products written in place over donated outputs."""
+    lines = _library_calls(case, gemms, precision, algorithm)
+    if gemms == 1:
+        lines[-1] = lines[-1].replace("%out", "ROOT %out")
+    return _module(case, gemms, [*_ones(case), *lines])
+
+
+def _ones(case):
+    return ["  %one = f32[] constant(1)"] if _shapes(case)[1].startswith("f8") else []
+
+
+def _library_calls(case, gemms, precision="DEFAULT", algorithm="ALG_UNSET"):
     d, a, _ = _shapes(case)
     config = (
-        f'{{"gemm_backend_config":{{"alpha_real":1,"beta":0,{_dimensions(case)},"precision_config":{{'
-        f'"operand_precision":["{precision}","{precision}"],"algorithm":"{algorithm}"}},'
-        f'"epilogue":"DEFAULT","selected_algorithm":"0"}}}}'
+        f'{{"gemm_backend_config":{{"alpha_imag":0,"alpha_real":1,"beta":0,{_dimensions(case)},'
+        f'"epilogue":"DEFAULT","precision_config":{{"algorithm":"{algorithm}",'
+        f'"operand_precision":["{precision}","{precision}"]}},"selected_algorithm":"0"}}}}'
     )
-    target = "__cublas$lt$matmul$f8" if a.startswith("f8") else "__cublas$lt$matmul"
+    target, more = ("$f8", ", %one, %one") if a.startswith("f8") else ("", "")
     lines = []
     for i in range(gemms):
-        root = "ROOT " if gemms == 1 else ""
         lines.append(
-            f"  %cublas.{i} = ({d}, s8[33554432]{{0}}) custom-call(%a.{i}, %b.{i}), "
-            f'custom_call_target="{target}", backend_config={config}'
+            f"  %cublas.{i} = ({d}, s8[33554432]{{0}}) custom-call(%a.{i}, %b.{i}{more}), "
+            f'custom_call_target="__cublas$lt$matmul{target}", backend_config={config}'
         )
-        lines.append(f"  {root}%out.{i} = {d} get-tuple-element(%cublas.{i}), index=0")
-    return _module(case, gemms, lines)
+        lines.append(f"  %out.{i} = {d} get-tuple-element(%cublas.{i}), index=0")
+    return lines
 
 
 def looped_gemms(case, sets, trips):
     """`sets` cuBLASLt products, repeated in a loop of `trips` over a counter."""
     d, a, b = _shapes(case)
     carried = ", ".join(["s32[]", *[d] * sets, *[a] * sets, *[b] * sets])
-    calls = "\n".join(
-        f"  %cublas.{i} = ({d}, s8[33554432]{{0}}) custom-call(%a.{i}, %b.{i}), "
-        f'custom_call_target="__cublas$lt$matmul", '
-        f'backend_config={{"gemm_backend_config":{{{_dimensions(case)}}}}}\n'
-        f"  %out.{i} = {d} get-tuple-element(%cublas.{i}), index=0"
-        for i in range(sets)
-    )
+    calls = "\n".join(_ones(case) + _library_calls(case, sets))
     parameters = "\n".join(
         f"  %{name}.{i} = {shape} get-tuple-element(%state), index={1 + offset * sets + i}"
         for offset, (name, shape) in enumerate((("d", d), ("a", a), ("b", b)))
@@ -54,6 +58,13 @@ def looped_gemms(case, sets, trips):
 {calls}
   %next = s32[] fusion(%count.1), kind=kLoop, calls=%wrapped_add
   ROOT %carried = ({carried}) tuple(%next, {names})
+}}
+
+%less (state: ({carried})) -> pred[] {{
+  %state = ({carried}) parameter(0)
+  %count.2 = s32[] get-tuple-element(%state), index=0
+  %most = s32[] constant({trips})
+  ROOT %goes_on = pred[] compare(%count.2, %most), direction=LT
 }}
 
 """
@@ -105,16 +116,38 @@ def plain_dots(case, gemms):
 
 
 def dequantised_dot(case):
-    """One dot of operands converted from a scaled format, as a host without such units does it."""
+    """One dot of operands times their scales in float32, as a host without such units does it."""
+    row, work = number_format(case.number_format), case.workload
     d, a, b = _shapes(case)
-    lines = [
-        f"  %wide_{name} = f32{shape[shape.index('[') :]} convert(%{name}.0)"
-        for name, shape in (("a", a), ("b", b))
+    lines, contracting = [], []
+    for name, shape, k_axis in (
+        ("a", a, int(work.layout[0] == "n")),
+        ("b", b, int(work.layout[1] == "t")),
+    ):
+        rows, columns = matrix = work.shape(name)
+        blocks = [rows, columns]
+        blocks[k_axis] //= row.block
+        parts = [*blocks[: k_axis + 1], row.block, *blocks[k_axis + 1 :]]
+        few, wide = (f"[{','.join(map(str, sizes))}]" for sizes in (blocks, matrix))
+        split = f"[{','.join(map(str, parts))}]{{2,1,0}}"
+        place = 3 if name == "a" else 4
+        scale = f"{XLA_TYPES[row.scale]}{few}{{1,0}}"
+        lines += [
+            f"  %{name}_scale.0 = {scale} parameter({place})",
+            f"  %wide_{name} = f32{wide}{{1,0}} convert(%{name}.0)",
+            f"  %wide_{name}_scale = f32{few}{{1,0}} convert(%{name}_scale.0)",
+            f"  %{name}_repeated = f32{split} broadcast(%wide_{name}_scale), "
+            f"dimensions={{{'0,1' if k_axis else '0,2'}}}",
+            f"  %{name}_scales = f32{wide}{{1,0}} bitcast(%{name}_repeated)",
+            f"  %scaled_{name} = f32{wide}{{1,0}} multiply(%wide_{name}, %{name}_scales)",
+        ]
+        contracting.append(k_axis)
+    product = f"f32{d[d.index('[') :]}"
+    lines += [
+        f"  %product = {product} dot(%scaled_a, %scaled_b), lhs_contracting_dims={{{contracting[0]}}}, "
+        f"rhs_contracting_dims={{{contracting[1]}}}",
+        f"  ROOT %out.0 = {d} convert(%product)",
     ]
-    lines.append(
-        f"  ROOT %out.0 = {d} dot(%wide_a, %wide_b), "
-        "lhs_contracting_dims={1}, rhs_contracting_dims={1}"
-    )
     return _module(case, 1, lines)
 
 
@@ -124,7 +157,8 @@ def _shapes(case):
     def shape(kind, matrix):
         sizes = ([work.batch] if work.batch > 1 else []) + list(matrix)
         order = ",".join(str(i) for i in reversed(range(len(sizes))))
-        return f"{XLA_TYPES[kind]}[{','.join(map(str, sizes))}]{{{order}}}"
+        packed = ":E(4)" if kind == "float4_e2m1fn" else ""
+        return f"{XLA_TYPES[kind]}[{','.join(map(str, sizes))}]{{{order}{packed}}}"
 
     return (
         shape(row.output, work.output_shape),

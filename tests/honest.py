@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from kit.trace import BINS, BUFFERS, OUTPUTS, PROFILING, WARM_UP, WINDOWS, Table
 
 EXACT_ELEMENTS = 2**16
 ALIGNMENT = 256
+BUNDLE_STARTED = "2026-11-29T09:00:00Z"
 
 
 def rotation_of(case, cache_bytes):
@@ -113,6 +115,12 @@ def split(launches, total_ns, size, rng):
     return tuple(zip(counts, np.diff(edges, prepend=0).tolist(), strict=True))
 
 
+def utc(started_ns):
+    """The date at which a run started that began so long after the bundle."""
+    at = datetime.fromisoformat(BUNDLE_STARTED) + timedelta(seconds=started_ns // 1_000_000_000)
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def absent(contracts, source, reason):
     """Metrics of all optional columns of tables that a source does not read."""
     return tuple(
@@ -144,7 +152,7 @@ def assemble(name, plan, environment, runs, hlo, autotune=()):
         )
     entries.append(("bundle_ended", t_ns + 50_000_000, None, None, None, None))
     journal = Journal(
-        "2026-11-29T09:00:00Z",
+        BUNDLE_STARTED,
         tuple(
             JournalEntry(i, at, event, case, device, run, status, None)
             for i, (event, at, case, device, run, status) in enumerate(entries)

@@ -1,5 +1,6 @@
 """Honest hardware counters: what Nsight Compute counted on an H200, scaled to a case's operands."""
 
+from honest_kernels import GEMM
 from kit.counters import (
     BYTES,
     DRAM_READ,
@@ -19,7 +20,6 @@ from kit.counters import (
 # Bytes read over A + B: 2048^3 with 8 and 8192^3 with 2 buffer sets, bf16, four GEMMs each.
 READ_ONCE = (16_817_408, 16_782_592, 16_779_264, 16_779_008), 16_777_216
 READ_AGAIN = (1_206_526_976, 1_204_704_000, 1_205_142_528, 1_206_865_408), 268_435_456
-KERNEL = "nvjet_tst_256x128_64x4_2x1_v_bz_coopA_NNT"
 
 
 def device_counters(plan, case, device, rotation):
@@ -48,5 +48,5 @@ def device_counters(plan, case, device, rotation):
 
 def _counter(name, unit, rotation, values, passes=1):
     sets = tuple(i % rotation.sets for i in range(len(values)))
-    kernels = (KERNEL,)
+    kernels = (GEMM,)
     return Counter(name, unit, "ok", "", passes, 1, len(values), kernels, sets, tuple(values))

@@ -14,6 +14,7 @@ from honest import (
     outputs_table,
     rotation_of,
     split,
+    utc,
     windows_table,
 )
 from kit.evidence import (
@@ -143,7 +144,7 @@ def _run(found, case, number, started_ns, executable):
         case=case.id,
         device=CORTEX.id,
         number=number,
-        started_utc="2026-11-29T09:00:00Z",
+        started_utc=utc(started_ns),
         started_ns=started_ns,
         ended_ns=cool_end + 200_000_000,
         fill_seed=operands.seed,

@@ -1,8 +1,9 @@
 """The honest GPU bundle: two recorded tests of one H200, each as three replicates.
 
-The first replicate holds the recorded windows to the nanosecond, the others differ from it by about
-0.1 %, as fresh processes do. The decode case carries the series of 16 rows, which 8 rows share:
-both wait for the same 134 MB of weights.
+The first replicate holds the recorded windows to the nanosecond. The others differ from it by about
+0.1 % and hold the steady part of the series begun at another moment, as fresh processes would. The
+decode case carries the series of 16 rows, which 8 rows share: both wait for the same 134 MB of
+weights. The load goes on for as long as the kit takes its host slope.
 """
 
 from dataclasses import replace
@@ -21,6 +22,7 @@ from honest import (
     outputs_table,
     rotation_of,
     split,
+    utc,
     windows_table,
 )
 from honest_kernels import kernels
@@ -60,7 +62,7 @@ from kit.plan import (
 from kit.rotation import output_bytes
 from kit.trace import BUFFERS, CLOCKS, ENERGY, HOST, KERNELS, OUTPUTS, POWER, WINDOWS, Table
 from machines import H200, H200_ENVIRONMENT, H200_LIMITS, UUID_HASH
-from recorded import CLOCK_EVERY, ENERGY_EVERY, POWER_EVERY, recording
+from recorded import CLOCK_EVERY, ENERGY_EVERY, POWER_EVERY, prolonged, recording
 
 GUIDELINE, DECODE = "guideline-bf16-nn", "decode-bf16-nn"
 RECORDINGS = {GUIDELINE: "guideline_bf16", DECODE: "decode_16x8192x8192"}
@@ -69,6 +71,12 @@ REPLICATES = 3
 FIXED_POWER = KindOfTest("fixed_power", "uniform", None, lock=False)
 HELD_CLOCK = KindOfTest("fixed_frequency", "zero", 1980, lock=False)
 AUTOTUNE = (Path(__file__).parent / "data" / "h200" / "autotune.txt").read_text()
+WINDOWS_MERGED = {GUIDELINE: 1, DECODE: 2}
+"""Recorded windows that stand for one of the plan's forty; those left over count as warm-up."""
+SLOPE_NS, SLOPE_SPANS = 1_000_000_000, 4
+"""What the host slope takes: it launches so many times over what lasts a second."""
+SETTLED_NS = 2_500_000_000
+"""From the first launch on: the power average of one second has forgotten the idle phase."""
 START_UP_NS = 9_000_000_000
 """From the start of a run to its first telemetry: imports, compilation, filling."""
 
@@ -145,13 +153,15 @@ def _candidates(mode, gemms, hlo, period_ns):
 
 
 def _run(plan, case, number, started_ns, hlo):
-    recorded = recording(RECORDINGS[case.id])
+    recorded = _forty_windows(recording(RECORDINGS[case.id]), WINDOWS_MERGED[case.id])
+    recorded = prolonged(recorded, SLOPE_SPANS * SLOPE_NS)
     rng = np.random.default_rng([number, case.workload.m])
     origin_ns = started_ns + START_UP_NS
     marks = {name: origin_ns + at for name, at in recorded.marks.items()}
     start = Anchor(marks["warmup"] - 20_000, marks["warmup"] + 20_000)
     profiling = _profiling(recorded, number, rng)
-    span_ns = marks["cool"] - marks["warmup"]
+    loops_end_ns = marks["cool"] - SLOPE_SPANS * SLOPE_NS
+    span_ns = loops_end_ns - marks["warmup"]
     profiling_ns = sum(ns for _, ns in profiling)
     size = recorded.windows[0][0]
     gemms = GEMMS_PER_CALL[case.id]
@@ -170,16 +180,20 @@ def _run(plan, case, number, started_ns, hlo):
         WINDOWS.file: windows,
         BUFFERS.file: buffers_table(operands, rotation.sets),
         OUTPUTS.file: outputs_table(operands, rotation.sets, samples),
-    } | {file: _resampled(table, origin_ns, number, rng) for file, table in recorded.tables.items()}
+    } | {
+        file: _resampled(table, recorded.marks, origin_ns, number, rng)
+        for file, table in recorded.tables.items()
+    }
     counters = {"bytes_in_use": 2_147_483_648, "bytes_reserved": 0, "num_allocs": 6 + number,
                 "pool_bytes": 4_294_967_296}  # fmt: skip
     period_ns = profiling_ns / launches
+    slope_launches = round(SLOPE_NS / period_ns / gemms) * gemms
     mode = "single" if gemms == 1 else "unrolled"
     document = Run(
         case=case.id,
         device=H200.id,
         number=number,
-        started_utc=f"2026-11-29T09:{started_ns // 60_000_000_000:02d}:00Z",
+        started_utc=utc(started_ns),
         started_ns=started_ns,
         ended_ns=marks["end"] + 3_000_000_000,
         fill_seed=operands.seed,
@@ -210,10 +224,10 @@ def _run(plan, case, number, started_ns, hlo):
         timing=TimingRecord(
             method="cuda_events",
             start=start,
-            end=Anchor(marks["cool"] + 30_000, marks["cool"] + 90_000),
+            end=Anchor(loops_end_ns + 30_000, loops_end_ns + 90_000),
             controls=(
                 Control("dlpack_events", launches, round(profiling_ns * 1.0001)),
-                Control("host_slope", launches // 4, round(period_ns * (launches // 4) * 1.001)),
+                Control("host_slope", slope_launches, round(period_ns * slope_launches * 1.001)),
             ),
         ),
         phases=PhaseMarks(
@@ -237,15 +251,30 @@ def _run(plan, case, number, started_ns, hlo):
     return evidence(document, tables, trace)
 
 
+def _forty_windows(recorded, merged):
+    """The recording with its last windows merged so that forty are left, the others warm-up."""
+    size = recorded.windows[0][0]
+    kept = [entry for entry in recorded.windows if entry[0] == size][-40 * merged :]
+    windows = tuple(
+        tuple(map(sum, zip(*kept[i : i + merged], strict=True)))
+        for i in range(0, len(kept), merged)
+    )
+    before = sum(n for n, _ in recorded.windows) - sum(n for n, _ in windows)
+    return replace(recorded, windows=windows, warm_launches=recorded.warm_launches + before)
+
+
 def _profiling(recorded, number, rng):
     if number == 1:
         return recorded.windows
     factor = 1 + (0.0012, -0.0009)[number - 2]
-    return tuple((n, round(ns * factor * rng.normal(1.0, 2e-4))) for n, ns in recorded.windows)
+    shuffled = rng.permutation(recorded.windows).tolist()
+    return tuple((n, round(ns * factor * rng.normal(1.0, 2e-4))) for n, ns in shuffled)
 
 
-def _resampled(table, origin_ns, number, rng):
+def _resampled(table, recorded_marks, origin_ns, number, rng):
     columns = {name: values.copy() for name, values in table.columns.items()}
+    if number > 1:
+        _begin_elsewhere(columns, recorded_marks, number)
     columns["t_ns"] += origin_ns
     if number > 1:
         columns["burst_ns"] = (columns["burst_ns"] * rng.uniform(0.9, 1.1, len(table))).astype(
@@ -253,7 +282,9 @@ def _resampled(table, origin_ns, number, rng):
         )
         for name in ("power_instant_mw", "power_average_mw"):
             if name in columns:
-                columns[name] += 300 * number + rng.integers(-50, 51, len(table))
+                # A register holds its value until its next step.
+                step = np.cumsum(np.diff(columns[name], prepend=columns[name][0]) != 0)
+                columns[name] += 300 * number + rng.integers(-50, 51, len(table))[step]
         if "energy_mj" in columns:
             columns["energy_mj"] += 60_000_000 * number
         if "graphics_mhz" in columns:  # one 15 MHz step more or less in a tenth of the capped rows
@@ -262,6 +293,20 @@ def _resampled(table, origin_ns, number, rng):
             for name in ("graphics_mhz", "sm_mhz"):
                 columns[name] += step
     return Table(columns)
+
+
+def _begin_elsewhere(columns, marks, number):
+    """The steady readings, begun 1.3 s later for each replicate and gone round at their end."""
+    steady = slice(
+        *np.searchsorted(
+            columns["t_ns"], [marks["warmup"] + SETTLED_NS, marks["cool"] - 200_000_000]
+        )
+    )
+    t_ns = columns["t_ns"][steady]
+    rows = int(np.searchsorted(t_ns, t_ns[0] + 1_300_000_000 * number))
+    for name in ("graphics_mhz", "sm_mhz", "power_instant_mw", "power_average_mw"):
+        if name in columns:
+            columns[name][steady] = np.roll(columns[name][steady], -rows)
 
 
 def _telemetry(tables):

@@ -198,6 +198,8 @@ def test_a_scaled_product_is_native_only_where_there_are_units_for_it(capability
 
 def test_a_scaled_dot_in_a_fusion_is_one_product():
     text = re.sub(r"  %[lr]w = .*\n|  %[xy] = .*\n", "", CUDNN)
+    scales = "".join(f"  %{n} = f8e8m0fnu[64,2]{{1,0}} parameter({i})\n" for i, n in ((2, "m"), (3, "n")))
+    text = text.replace("  ROOT %d =", scales + "  ROOT %d =")
     text = text.replace("dot(%x, %y)", "scaled-dot(%l, %r, %m, %n)").replace("KIND", "__triton")
     found = ran(text, "mxfp8", BLACKWELL)
     assert (found.executed, found.native) == ("mxfp8", True)

@@ -9,7 +9,7 @@ from jax import lax
 
 from hlo_texts import plain_dots
 from kit.execution import XLA_TYPES
-from kit.hlo import census, dot_algorithms, normalise, operand_precisions
+from kit.hlo import census, normalise
 from kit.number_format import number_format
 from recorded import FOLDER
 
@@ -99,12 +99,12 @@ def test_a_real_loop_whose_products_were_moved_out_of_it_is_seen_through():
 
 def test_precision_and_algorithm_of_real_executables():
     highest = compiled("float32", "float32", precision=lax.Precision.HIGHEST)
-    assert operand_precisions(highest) == {"HIGHEST"}
-    assert dot_algorithms(highest) == frozenset()
+    assert census(normalise(highest)).precisions == {"HIGHEST"}
+    assert census(normalise(highest)).algorithms == {""}
     plain = compiled("float32", "float32")
-    assert operand_precisions(plain) == frozenset()
+    assert census(normalise(plain)).precisions == {"DEFAULT"}
     preset = compiled("float32", "float32", precision=lax.DotAlgorithmPreset.F32_F32_F32)
-    assert dot_algorithms(preset) == {"DOT_F32_F32_F32"}
+    assert census(normalise(preset)).algorithms == {"DOT_F32_F32_F32"}
 
 
 def test_normalising_hides_where_the_program_was_written_and_nothing_else():
@@ -142,8 +142,8 @@ def test_executables_of_a_real_h200_hold_their_gemms_and_nothing_else(path):
     assert found.extra == {}
     assert found.loop_control == (16 + 1 if looped else 0)
     assert normalise(text) == text
-    if not looped:
-        assert operand_precisions(text) == {"HIGHEST" if name == "fp32" else "DEFAULT"}
+    assert found.precisions == {"HIGHEST" if name == "fp32" else "DEFAULT"}
+    assert found.algorithms == {"DOT_TF32_TF32_F32" if name == "tf32" else ""}
 
 
 def test_real_executables_of_five_formats_and_a_loop_are_among_them():
@@ -163,7 +163,7 @@ def test_the_tests_own_texts_are_read_as_real_ones_are():
     theirs = census(normalise(real))
     assert ours.gemm_count == theirs.gemm_count
     assert (ours.operand_types, ours.extra) == (theirs.operand_types, theirs.extra)
-    assert operand_precisions(plain_dots(case, 3)) == operand_precisions(real)
+    assert ours.precisions == theirs.precisions == {"HIGHEST"}
 
 
 TRITON = """HloModule jit_gemms

@@ -52,7 +52,16 @@ def text_report(verdict: Verdict, *, verbose: bool = False) -> Iterator[str]:
     yield from _counts(verdict.rules, verbose=verbose)
     if verdict.problem is not None:
         yield f"  problem     {printable(verdict.problem, _LINE)}"
-    yield f"  verdict     {verdict.judgement.replace('_', ' ')}"
+    yield f"  verdict     {_verdict(verdict)}"
+
+
+def _verdict(verdict: Verdict) -> str:
+    """The judgement, and how many rules an open bundle leaves unproven."""
+    said = verdict.judgement.replace("_", " ")
+    unproven = sum(result.outcome == "unproven" for result in verdict.rules)
+    if verdict.judgement == "compliant" and unproven:
+        said += f", {_rules(unproven)} unproven"
+    return said
 
 
 def _result(result: RuleResult, word: str, *, verbose: bool) -> Iterator[str]:

@@ -2,9 +2,11 @@
 
 ## What it checks
 The operands of every product in the optimised HLO have the number format's element types, and a
-format with scales is multiplied by a product that reads them. On a GPU an `fp32` product must ask
-for the highest precision, because XLA's default lets tensor cores round to TF32; a `tf32` product
-must not ask for it. What was executed, not what was asked for, decides the speed of light.
+format with scales is multiplied by a product that reads them. Every `fp32` product must ask for the
+highest precision, because XLA's default lets tensor cores round to TF32; a `tf32` product must not
+ask for it. What was executed, not what was asked for, decides the speed of light. A format that a
+host emulates is a departure that the open division may disclose; another precision than the kit
+asks for is another program.
 
 ## Why it matters
 XLA converts quietly where a device lacks a type, and rounds quietly where a setting allows it. The
@@ -29,7 +31,8 @@ from kit.checker.programs import program
 from kit.checker.rule import Finding, methodology_severity, rule
 from kit.checker.runs import MeasuredRun, judge_runs
 from kit.execution import XLA_TYPES, execution, reads_own_types, types_read
-from kit.hlo import dot_algorithms, operand_precisions
+from kit.hlo import Census
+from kit.number_format import NumberFormat
 from kit.ruleset import Ruleset
 
 
@@ -54,14 +57,19 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
                 f"{pair}{scaled} for {row.name}",
                 severity,
             )
-        elif ran.executed != row.arithmetic:
-            asked = operand_precisions(found.text) | dot_algorithms(found.text)
+        elif ran.executed != row.arithmetic or not _asks(found.census, row):
+            asked = found.census.precisions | found.census.algorithms - {""}
             required = (
                 "HIGHEST, as fp32 must not be rounded to tf32"
                 if row.name == "fp32"
                 else "an algorithm that rounds to tf32"
             )
             place = f"{found.place}: precision of the products"
-            yield Finding(place, ", ".join(sorted(asked)) or "the default", required, severity)
+            yield Finding(place, ", ".join(sorted(asked)) or "the default", required)
 
     yield from judge_runs(bundle, judge)
+
+
+def _asks(found: Census, row: NumberFormat) -> bool:
+    """Whether every product asks for the format's precision, or fixes an algorithm."""
+    return not row.precision or found.precisions == {row.precision} or "" not in found.algorithms

@@ -2,8 +2,8 @@
 
 ## What it checks
 Warm-up and profiling are both there, warm-up before profiling. The launches of the windows of each
-phase add up to the run's own count, which is at least the plan's minimum, and profiling has at
-least the plan's number of windows.
+phase add up to the run's own count, which is at least the plan's minimum. Profiling has exactly
+the plan's number of windows, all of equally many launches; what the edition asks of both is GK310.
 
 ## Why it matters
 Mean period and FLOP/s are the windows' time over their launches. Windows that were left out, or
@@ -17,7 +17,7 @@ M01: warm-up and profiling iterations are set separately, in two loops.
 
 ## Example
 Passes: 40 windows of 100 launches, and `profiling_launches` 4000.
-Fails: one of these windows is missing from `windows.csv`.
+Fails: one of these windows is missing from `windows.csv`, also where `profiling_launches` says so.
 """
 
 from collections.abc import Iterator
@@ -56,9 +56,13 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
             if said < max(1, minimum):
                 required = f"at least {max(1, minimum)}, as {layout.PLAN}"
                 yield Finding(place, str(said), required)
-        found = int(np.count_nonzero(phase == PROFILING))
-        if found < bundle.plan.timing.windows:
-            place = run.at("profiling rows", WINDOWS.file)
-            yield Finding(place, str(found), f"at least {bundle.plan.timing.windows}, as the plan")
+        profiling = windows["launches"][phase == PROFILING]
+        place = run.at("profiling rows", WINDOWS.file)
+        if len(profiling) != bundle.plan.timing.windows:
+            required = f"{bundle.plan.timing.windows}, as {layout.PLAN}"
+            yield Finding(place, str(len(profiling)), required)
+        if len(profiling) and profiling.min() != profiling.max():
+            found = f"{profiling.min()} to {profiling.max()} launches"
+            yield Finding(place, found, "equally many in every window")
 
     yield from judge_runs(bundle, judge)

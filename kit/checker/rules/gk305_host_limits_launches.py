@@ -4,7 +4,7 @@
 In the pilot of the chosen dispatch mode, handing over one call took no longer than the edition's
 share of the time that the call's GEMMs take. In the measurement itself the host had handed over a
 window's last call long before the device ended it: in the middle of the windows by the edition's
-number of calls.
+number of calls, and by no more than JAX lets it run ahead.
 
 ## Why it matters
 If the host is the slower one, the device waits between kernels and the figure is the host's.
@@ -18,7 +18,8 @@ M05: the processor must not limit the kernel launch rate.
 
 ## Example
 Passes: a call of 48 µs for one GEMM of 3.19 ms.
-Fails: calls of 64 µs for GEMMs of 3 µs, so that the host is never two calls ahead.
+Fails: calls of 64 µs for GEMMs of 3 µs, so that the host is never two calls ahead. Or 35 calls
+ahead, for windows that were shortened beside their enqueue times.
 """
 
 from collections.abc import Iterator
@@ -63,7 +64,14 @@ def _lead(run: MeasuredRun, rules: Ruleset, severity: Severity) -> Iterator[Find
     call_ns = device_span_ns(profiling) / launches * run.document.executable.gemms_per_call
     leads = host_lead_ns(run.document.timing, windows)[windows["phase"] == PROFILING]
     _, width_ns = anchored_span_ns(run.document.timing)
-    calls = (float(np.median(leads)) + width_ns) / call_ns
+    slack_ns = min(width_ns, 2 * round(rules.anchor_width_s * 1e9))
+    middle_ns = float(np.median(leads))
+    calls = (middle_ns + slack_ns) / call_ns
+    ahead = (middle_ns - slack_ns) / call_ns
+    if ahead > rules.most_calls_ahead:
+        place = run.at("column enqueue_end_ns in profiling", WINDOWS.file)
+        required = f"at most {rules.most_calls_ahead}, as JAX lets a host run ahead"
+        yield Finding(place, f"{ahead:.1f} calls ahead of the device", required)
     looping = run.document.dispatch.mode == "device_loop"
     least = rules.loop_calls_ahead if looping else rules.calls_ahead
     if calls < least:

@@ -4,10 +4,12 @@
 In a rerun under Nsight Compute or JAX's own profiler, every sampled GEMM read at least 0.98 of the
 bytes of A and B from DRAM. The rerun rotated as many sets as a measured run, its samples follow the
 circular order (one that covers many GEMMs goes through every set), and no kernel was replayed for
-the count. More than 32 times the operands' bytes is a warning: no cache would be left at work. A
-test at a fixed frequency also has the utilisation of SMs and of DRAM and the bytes written. Hit
-rates, L2 bytes and multicast inform only. Without counters this rule is unproven on a GPU; GK306,
-GK307 and GK308 then judge the rotation itself.
+the count. Nsight Compute looks at single GEMMs, JAX's profiler at calls in the run's mode; where
+the tool names the kernels, the one that was timed is among them. More than 32 times the operands'
+bytes is a warning: no cache would be left at work. A test at a fixed frequency also has the
+utilisation of SMs and of DRAM and the bytes written. Hit rates, L2 bytes and multicast inform only.
+Without counters this rule is unproven on a GPU; GK306, GK307 and GK308 then judge the rotation
+itself.
 
 ## Why it matters
 An operand that is found in the cache costs neither the time nor the power of a read. The hit rate
@@ -25,6 +27,7 @@ Passes: 16,777,984 bytes read by a bf16 GEMM of 2048^3, whose A and B hold 16,77
 Fails: 435,456 bytes read by the same GEMM with one buffer set.
 """
 
+import re
 from collections.abc import Iterator
 from statistics import median
 
@@ -45,6 +48,8 @@ from kit.counters import (
 from kit.rotation import input_bytes, set_of
 from kit.ruleset import Ruleset
 
+_PLAIN = re.compile(r"(?!_Z)[A-Za-z0-9_]+", re.ASCII)
+"""Names that every tool writes alike; those of C++ are mangled by one and spelt out by another."""
 _FIXED_FREQUENCY = (
     ("SM utilisation", (SM_UTILISATION, SM_ACTIVE)),
     ("DRAM utilisation", (DRAM_UTILISATION,)),
@@ -96,6 +101,12 @@ def _judge(
     if found.rotation_sets not in rotated:
         sets = " or ".join(map(str, sorted(rotated)))
         yield Finding(f"{place}: rotation_sets", str(found.rotation_sets), f"{sets}, as measured")
+    modes = {"single"} if asked == "ncu" else {run.document.dispatch.mode for run in measured}
+    if asked != "none" and found.mode not in modes:
+        yield Finding(
+            f"{place}: mode", str(found.mode), f"{' or '.join(sorted(modes))}, by {asked}"
+        )
+    yield from _kernels(read, measured, f"{place}: {DRAM_READ}.kernels")
     yield from _sampling(read, found.rotation_sets or 0, f"{place}: {DRAM_READ}")
     inputs = input_bytes(measured[0].case.workload, measured[0].number_format)
     yield from _bytes(read, inputs, f"{place}: {DRAM_READ}", rules)
@@ -103,6 +114,20 @@ def _judge(
         for what, names in _FIXED_FREQUENCY:
             if not any(found.counter(name) for name in names):
                 raise Unproven(f"{place}: no {what}, which a test at a fixed frequency must have")
+
+
+def _kernels(read: Counter, measured: list[MeasuredRun], place: str) -> Iterator[Finding]:
+    """Whether the counted kernels are the timed ones, as far as both tools write names alike."""
+    timed = {
+        run.evidence.trace.gemm_name
+        for run in measured
+        if run.evidence.trace is not None and run.evidence.trace.gemm_name
+    }
+    if not read.kernels or not all(map(_PLAIN.fullmatch, (*read.kernels, *timed))):
+        return
+    if timed and not timed & set(read.kernels):
+        required = f"{' or '.join(sorted(timed))}, the kernel that was timed"
+        yield Finding(place, ", ".join(read.kernels), required)
 
 
 def _sampling(read: Counter, sets: int, place: str) -> Iterator[Finding]:

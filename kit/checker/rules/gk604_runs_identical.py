@@ -2,11 +2,13 @@
 
 ## What it checks
 No two measured runs of the bundle share, value for value, the durations of their windows, the
-starts of their traced kernels, or a power or clock series of more than 20 readings that moves.
+starts of their traced kernels, or a power or clock series of more than 20 readings that moves. Of
+the ups and downs of windows, clock, power and its average, no two of one case move alike in both
+runs: two series that correlate by more than the edition's figure at the same shift are too many.
 
 ## Why it matters
 Nanoseconds and milliwatts of two real runs never agree throughout. Equal series mean that one run
-was copied to pass for a replicate.
+was copied to pass for a replicate; noise on top of a copy leaves its ups and downs in place.
 
 ## How to fix
 Measure each replicate; the kit does so by itself.
@@ -16,7 +18,7 @@ M26: replicates show how reproducible a result is only if they are measurements.
 
 ## Example
 Passes: two runs whose windows differ in the last digits.
-Fails: run 3 with the windows of run 1.
+Fails: run 3 with the windows of run 1; or with its clock and power and some noise.
 """
 
 from collections.abc import Iterator
@@ -25,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kit.bundle.reader import Bundle, RunEvidence
+from kit.checker.likeness import likenesses
 from kit.checker.rule import Finding, rule
 from kit.ruleset import Ruleset
 from kit.trace import CLOCKS, KERNELS, POWER, WINDOWS
@@ -43,8 +46,8 @@ _SERIES = (
 
 
 @rule("GK604", "runs-identical", clauses=("M26",), since="2026.1")
-def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
-    """Look every series up among those of the runs before."""
+def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
+    """Look every series up among those of the runs before, and compare a case's runs in shape."""
     seen: dict[tuple[str, str, bytes], str] = {}
     for case in bundle.cases.values():
         for run in case.runs:
@@ -53,6 +56,12 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
                 if first != run.path:
                     found = f"{column} is that of {first}"
                     yield Finding(f"{run.path}/{file}", found, "a series of its own")
+
+    for case in bundle.cases.values():
+        for like in likenesses(case.runs, rules.run_correlation):
+            alike = " and ".join(like.series)
+            found = f"{alike} move as in {like.first}, correlated by {like.correlation:.2f}"
+            yield Finding(like.later, found, "ups and downs of its own")
 
 
 def _series(run: RunEvidence) -> Iterator[tuple[str, str, bytes]]:

@@ -57,6 +57,9 @@ def test_what_still_moves_before_profiling_has_not_settled(file, column, factor)
         """Higher until a second before profiling, as a card that still warms up."""
         early = (table["t_ns"] >= start - 2 * 10**9) & (table["t_ns"] < start - 10**9)
         values = np.where(early, table[column] * factor, table[column]).astype(np.int64)
+        if file == "clocks.csv":  # both names of one domain, in its steps
+            values = values // 15 * 15
+            return Table(table.columns | {column: values, "sm_mhz": values})
         return Table(table.columns | {column: values})
 
     bundle = with_table(honest_gpu(), GUIDELINE, 3, file, ramp)

@@ -50,4 +50,4 @@ def test_cases_may_use_kernels_of_their_own():
     bundle = honest_gpu()
     for number in (1, 2, 3):
         bundle = other_kernel(bundle, GUIDELINE, number)
-    assert changed(bundle) == {}
+    assert changed(bundle) == {"GK312": "fail"}  # which counted the kernel that it was

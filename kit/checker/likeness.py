@@ -1,0 +1,109 @@
+"""Which runs of a case move alike? The ups and downs of their series, compared at small shifts.
+
+Noise that is added to a copied series leaves its changes correlated; those of two real runs, even
+of one program on one device, are not.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kit.bundle.reader import RunEvidence
+from kit.timeline import profiling_interval
+from kit.trace import CLOCKS, POWER, PROFILING, WINDOWS, Table
+
+_GRID_NS = 100_000_000
+"""As often as a GPU's registers change: readings in between would repeat themselves."""
+_SHIFTS = range(-3, 4)
+_FEWEST = 20
+_MOST = 256
+"""Changes compared, 25 s of readings: enough to tell runs apart, and a bound for many of them."""
+_WINDOWS = "duration_ns"
+_TELEMETRY = (
+    (CLOCKS.file, "graphics_mhz"),
+    (POWER.file, "power_instant_mw"),
+    (POWER.file, "power_average_mw"),
+)
+
+_NAMES = (_WINDOWS, *(column for _, column in _TELEMETRY))
+
+Matrix = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """Two runs by their folders, the two series most alike, and the lesser of their correlations."""
+
+    first: str
+    later: str
+    series: tuple[str, str]
+    correlation: float
+
+
+def likenesses(runs: Sequence[RunEvidence], limit: float) -> Iterator[Likeness]:
+    """Pairs of runs of which two series or more correlate beyond `limit` at one shift."""
+    if len(runs) < 2:
+        return
+    changes = [_changes(run) for run in runs]
+    series = [_stacked([found.get(name) for found in changes]) for name in _NAMES]
+    best = np.full((len(runs), len(runs)), -1.0, np.float32)
+    names = np.zeros((len(runs), len(runs), 2), np.int64)
+    for shift in _SHIFTS:
+        found = np.stack([_correlations(*entry, shift) for entry in series])
+        order = np.argsort(found, axis=0)
+        second = np.take_along_axis(found, order[-2:-1], axis=0)[0]
+        better = second > best
+        best[better] = second[better]
+        names[better] = np.moveaxis(order[-2:], 0, -1)[better]
+    for first, later in np.argwhere(np.triu(best > limit, 1)).tolist():
+        lesser, greater = (_NAMES[place] for place in names[first, later].tolist())
+        pair = runs[first].path, runs[later].path
+        yield Likeness(*pair, (greater, lesser), float(best[first, later]))
+
+
+def _changes(run: RunEvidence) -> dict[str, NDArray[np.float64]]:
+    """The first differences of the run's series over profiling, by name, as far as it has them."""
+    windows = run.tables.get(WINDOWS.file)
+    if windows is None or not np.any(windows["phase"] == PROFILING):
+        return {}
+    rows = windows.rows(windows["phase"] == PROFILING)
+    found = {_WINDOWS: rows["duration_ns"] / rows["launches"]}
+    start_ns, end_ns = profiling_interval(run.document.timing, windows)
+    end_ns = min(end_ns, start_ns + (_MOST + 1) * _GRID_NS)
+    for file, column in _TELEMETRY:
+        table = run.tables.get(file)
+        if table is not None and column in table and len(table) and end_ns > start_ns:
+            found[column] = _sampled(table, column, np.arange(start_ns, end_ns, _GRID_NS))
+    return {name: np.diff(values)[:_MOST] for name, values in found.items()}
+
+
+def _sampled(table: Table, column: str, grid_ns: NDArray[np.int64]) -> NDArray[np.float64]:
+    rows = np.searchsorted(table["t_ns"], grid_ns, side="right") - 1
+    return table[column][np.clip(rows, 0, None)].astype(np.float64)
+
+
+def _stacked(rows: Sequence[NDArray[np.float64] | None]) -> tuple[Matrix, Matrix]:
+    """One row for each run, in units of its largest change, and where it has values."""
+    values = np.zeros((len(rows), _MOST), np.float32)
+    there = np.zeros_like(values)
+    for place, row in enumerate(rows):
+        largest = 0.0 if row is None or not len(row) else float(np.abs(row).max())
+        if row is not None and largest > 0:
+            values[place, : len(row)] = row / largest
+            there[place, : len(row)] = 1
+    return values, there
+
+
+def _correlations(values: Matrix, there: Matrix, shift: int) -> Matrix:
+    """Of every run with every other one, which is `shift` behind; -1 where too little overlaps.
+
+    Changes have no mean to speak of: they add up to the difference of a series' ends.
+    """
+    a, in_a = (part[:, max(0, shift) : _MOST + min(0, shift)] for part in (values, there))
+    b, in_b = (part[:, max(0, -shift) : _MOST + min(0, -shift)] for part in (values, there))
+    sizes = (a * a) @ in_b.T * (in_a @ (b * b).T)
+    enough = (in_a @ in_b.T >= _FEWEST) & (sizes > 0)
+    found = a @ b.T / np.sqrt(np.where(enough, sizes, 1))
+    return np.where(enough, found, -1).astype(np.float32)

@@ -1,0 +1,102 @@
+"""One GEMM took another number of clock cycles while profiling than just before.
+
+## What it checks
+Mean period times mean graphics clock is the cycles of one GEMM. Those of the profiling windows are
+those of the warm-up after its first second, within the edition's fraction. A kernel that waits for
+memory keeps its time instead of its cycles, so whatever lies between both laws is allowed. Where
+the host limits the launches (GK305) the difference is a warning.
+
+## Why it matters
+The same program on the same operands needs the same cycles, whatever power and heat do to the
+clock. Windows that were shortened in profiling, or lengthened in the warm-up to make up for it, do
+not.
+
+## How to fix
+Measure again; nothing but a changed file, or a host that limits the launches, does this.
+
+## Clause
+M11 (durations), M12 (the GPC frequency that belongs to them).
+
+## Example
+Passes: 4,688,000 cycles in the warm-up, 4,679,000 in profiling.
+Fails: profiling windows at 0.9 of their time, the rest of it added to the warm-up.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kit.bundle.reader import Bundle
+from kit.checker.rule import Finding, Severity, Unproven, rule
+from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
+from kit.metrics import time_mean
+from kit.ruleset import Ruleset
+from kit.timeline import host_lead_ns, window_edges
+from kit.trace import CLOCKS, PROFILING, WARM_UP, WINDOWS
+
+_FEWEST_NS = 1_000_000_000
+
+
+@rule("GK317", "cycles-differ", clauses=("M11", "M12"), since="2026.1")
+def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
+    """Compare the cycles of warm-up and profiling."""
+    only_on_gpu(bundle, "cycles of a sampled GPC clock")
+
+    def judge(run: MeasuredRun) -> Iterator[Finding]:
+        run.profiling_windows()
+        windows = run.table(WINDOWS.file)
+        edges = window_edges(run.document.timing, windows)
+        settled = edges[:-1] >= edges[0] + round(rules.cycles_after_s * 1e9)
+        warm = _stretch(run, (windows["phase"] == WARM_UP) & settled)
+        profiling = _stretch(run, windows["phase"] == PROFILING)
+        slower = profiling[0] / warm[0]
+        # By cycles the period moves against the clock, by memory it stays.
+        clock = warm[1] / profiling[1]
+        low, high = min(1.0, clock), max(1.0, clock)
+        if (
+            not low * (1 - rules.cycles_difference)
+            <= slower
+            <= high * (1 + rules.cycles_difference)
+        ):
+            cycles = (profiling[0] * profiling[1] / 1000, warm[0] * warm[1] / 1000)
+            yield Finding(
+                run.at("mean period of the profiling rows", WINDOWS.file),
+                f"{profiling[0]:.6g} ns at {profiling[1]:.0f} MHz, {cycles[0]:.6g} cycles",
+                f"near {warm[0]:.6g} ns at {warm[1]:.0f} MHz, {cycles[1]:.6g} cycles, as before",
+                _severity(run, rules),
+            )
+
+    yield from judge_runs(bundle, judge)
+
+
+def _stretch(run: MeasuredRun, rows: np.ndarray) -> tuple[float, float]:
+    """Mean period in ns and mean clock in MHz over a stretch of windows.
+
+    Raises:
+        Unproven: it is too short, or the clock was not sampled in it.
+    """
+    windows = run.table(WINDOWS.file)
+    places = np.flatnonzero(rows)
+    edges = window_edges(run.document.timing, windows)
+    if not len(places) or edges[places[-1] + 1] - edges[places[0]] < _FEWEST_NS:
+        raise Unproven("warm-up after its first second or profiling is shorter than a second")
+    start_ns, end_ns = int(edges[places[0]]), int(edges[places[-1] + 1])
+    clock_mhz = time_mean(run.table(CLOCKS.file), "graphics_mhz", start_ns, end_ns)
+    if not clock_mhz:
+        raise Unproven("the graphics clock was not sampled over warm-up and profiling")
+    chosen = windows.rows(rows)
+    return sum(chosen["duration_ns"].tolist()) / sum(chosen["launches"].tolist()), clock_mhz
+
+
+def _severity(run: MeasuredRun, rules: Ruleset) -> Severity:
+    """Only a device that waits for its host may take any time it likes."""
+    windows = run.table(WINDOWS.file)
+    profiling = windows["phase"] == PROFILING
+    leads_ns = host_lead_ns(run.document.timing, windows)[profiling]
+    call_ns = (
+        float(windows["duration_ns"][profiling].sum())
+        / float(windows["launches"][profiling].sum())
+        * run.document.executable.gemms_per_call
+    )
+    waits = float(np.median(leads_ns)) < rules.loop_calls_ahead * call_ns
+    return "warn" if waits else "fail"

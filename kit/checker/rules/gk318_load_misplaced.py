@@ -1,0 +1,107 @@
+"""The load does not lie where the run says it did.
+
+## What it checks
+Between the last drained moment and the start of the cool-down the device did nothing but the host
+slope: so many launches as last a second by the host's estimate over the warm-up, in the edition's
+number of spans, at the measured period. Where the registers of the GPU are known and the load draws
+clearly more than the idle phase, its power rises just after the first launch and falls just as the
+cool-down starts.
+
+## Why it matters
+Windows that were shortened end earlier. Then time is left over in front of the cool-down, or power
+stays up in it.
+
+## How to fix
+Measure again; nothing but a changed file does this.
+
+## Clause
+M11 (durations), M14 (power during execution), M23 (cool-down after it).
+
+## Example
+Passes: 1.003 s of slope launches, 3.010 s from the last window to the cool-down in three spans.
+Fails: the same slope and 3.9 s; or 500 W half a second after the cool-down began.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kit.bundle.reader import Bundle
+from kit.checker.rule import Finding, Unproven, rule
+from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
+from kit.gpu_registers import registers_of
+from kit.ruleset import Ruleset
+from kit.stability import level
+from kit.timeline import device_span_ns
+from kit.trace import POWER, WARM_UP, WINDOWS
+
+
+@rule("GK318", "load-misplaced", clauses=("M11", "M14", "M23"), since="2026.1")
+def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
+    """Account for the time after the windows, and find the load's edges in the power."""
+    only_on_gpu(bundle, "the edges of a load in a GPU's power")
+
+    def judge(run: MeasuredRun) -> Iterator[Finding]:
+        if run.document.timing.method == "cuda_events":
+            yield from _slope(run, rules)
+        yield from _edges(run, rules)
+
+    yield from judge_runs(bundle, judge)
+
+
+def _slope(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
+    slope = next((c for c in run.document.timing.controls if c.name == "host_slope"), None)
+    if slope is None:
+        raise Unproven("control host_slope is missing")
+    windows, profiling = run.table(WINDOWS.file), run.profiling_windows()
+    warm = windows.rows(windows["phase"] == WARM_UP)
+    per_call = run.document.executable.gemms_per_call
+    place = run.at("timing.controls.host_slope")
+    if len(warm):
+        host_ns = int(warm["enqueue_end_ns"][-1] - warm["enqueue_start_ns"][0])
+        wanted = rules.slope_s * 1e9 * sum(warm["launches"].tolist()) / max(1, host_ns)
+        allowed = rules.slope_launches_difference * wanted + per_call
+        if abs(slope.launches - wanted) > allowed:
+            required = f"{wanted:.0f} within {allowed:.0f}: {rules.slope_s:g} s by the warm-up"
+            yield Finding(place, f"{slope.launches} launches", required)
+    period_ns = device_span_ns(profiling) / sum(profiling["launches"].tolist())
+    phases, timing = run.document.phases, run.document.timing
+    gap_ns = phases.cool_down_start_ns - timing.end.after_ns
+    spans_ns = [spans * slope.launches * period_ns for spans in rules.slope_spans]
+    for span_ns in spans_ns:
+        if abs(gap_ns - span_ns) <= rules.slope_gap_difference * span_ns + rules.slope_gap_s * 1e9:
+            return
+    spans = " or ".join(map(str, rules.slope_spans))
+    required = f"{' or '.join(f'{ns * 1e-9:.3f}' for ns in spans_ns)} s: {spans} spans of the slope"
+    found = f"{gap_ns * 1e-9:.3f} s after timing.end"
+    yield Finding(run.at("phases.cool_down_start_ns"), found, required)
+
+
+def _edges(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
+    registers = registers_of(run.device)
+    power = run.table(POWER.file)
+    if registers is None or "power_instant_mw" not in power:
+        return
+    phases = run.document.phases
+    idle = level(power, phases.idle_start_ns, phases.idle_end_ns).power_mw
+    load = level(power, *run.profiling_interval()).power_mw
+    if idle is None or load is None or load < (1 + rules.power_edge_share) * idle:
+        return
+    after = power.rows(power["t_ns"] >= phases.idle_start_ns)
+    high = np.flatnonzero(after["power_instant_mw"] >= (idle + load) / 2)
+    if not len(high):
+        return
+    periods = {health.table: health.period_ns for health in run.document.telemetry.health}
+    step_ns = registers.average_power_step_ms * 1_000_000
+    slack_ns = round(rules.power_edge_s * 1e9)
+    early_ns = -step_ns - slack_ns
+    late_ns = step_ns + max(step_ns, periods.get(POWER.file, 0)) + slack_ns
+    for what, mark, mark_ns, row in (
+        ("rises", "timing.start", run.document.timing.start.after_ns, high[0]),
+        ("falls", "phases.cool_down_start_ns", phases.cool_down_start_ns, high[-1]),
+    ):
+        offset_ns = int(after["t_ns"][row]) - mark_ns
+        if not early_ns <= offset_ns <= late_ns:
+            found = f"power {what} {offset_ns * 1e-6:.0f} ms after {mark}"
+            required = f"{early_ns * 1e-6:.0f} to {late_ns * 1e-6:.0f} ms after it"
+            yield Finding(run.at("column power_instant_mw", POWER.file), found, required)

@@ -1,0 +1,128 @@
+"""The readings do not behave as the registers of this GPU do.
+
+## What it checks
+On products whose registers are known: the average power steps as often as its register does, over
+warm-up and profiling; every graphics clock lies whole steps below the device's maximum; graphics
+and SM clock, which are one domain there, are equal. On every GPU, no counter of nanoseconds grows
+faster than time itself, but for the little that it lags behind and catches up.
+
+## Why it matters
+A series that was scaled, smoothed, squeezed in time or made up looks right on average. Its register
+gives it away.
+
+## How to fix
+Measure again. Sample power every 50 ms (`telemetry.power_period_ms`): above two thirds of the
+register's step its steps cannot be seen.
+
+## Clause
+M12 and M14: clock and power are monitored, not assumed.
+
+## Example
+Passes: a power average that changes every 100.8 ms, clocks of 1440, 1455 and 1470 MHz.
+Fails: one that changes every 90 ms; clocks of 1411 MHz.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kit.bundle.reader import Bundle
+from kit.checker.rule import Finding, Unproven, rule
+from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
+from kit.gpu_registers import Registers, registers_of
+from kit.ruleset import Ruleset
+from kit.timeline import window_edges, within
+from kit.trace import CLOCKS, POWER, WINDOWS, Table
+
+_COUNTERS = tuple(
+    column.name
+    for column in POWER.columns
+    if column.name.endswith("_ns") and column.name not in ("t_ns", "burst_ns")
+)
+_FEWEST_STEPS = 10
+_OFF_GRID = 0.01
+"""Share of samples that may lie off the grid: none did, in 100,000."""
+
+
+@rule("GK412", "registers-unlike-device", clauses=("M12", "M14"), since="2026.1")
+def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
+    """Compare every run's series with its device's registers."""
+    only_on_gpu(bundle, "a GPU's registers")
+
+    def judge(run: MeasuredRun) -> Iterator[Finding]:
+        power, clocks = run.table(POWER.file), run.table(CLOCKS.file)
+        yield from _counters(run, power, rules)
+        registers = registers_of(run.device)
+        if registers is None:
+            return
+        yield from _grid(run, clocks, registers)
+        yield from _domains(run, clocks, rules)
+        yield from _cadence(run, power, registers, rules)
+
+    yield from judge_runs(bundle, judge)
+
+
+def _counters(run: MeasuredRun, power: Table, rules: Ruleset) -> Iterator[Finding]:
+    for name in _COUNTERS:
+        if name not in power:
+            continue
+        ahead_ns = power[name] - power["t_ns"]
+        jump_ns = ahead_ns - np.minimum.accumulate(ahead_ns)
+        if jump_ns.max() > rules.counter_ahead_s * 1e9:
+            row = int(np.argmax(jump_ns))
+            found = f"{jump_ns[row] * 1e-9:.3f} s more than time had passed"
+            required = f"at most {rules.counter_ahead_s:g} s"
+            yield Finding(run.at(f"row {row + 1}: {name}", POWER.file), found, required)
+
+
+def _grid(run: MeasuredRun, clocks: Table, registers: Registers) -> Iterator[Finding]:
+    maximum = run.device.maximum_graphics_mhz if run.device else None
+    if maximum is None or "graphics_mhz" not in clocks:
+        return
+    values = clocks["graphics_mhz"]
+    off = (maximum - values) % registers.graphics_clock_step_mhz != 0
+    if np.mean(off) > _OFF_GRID:
+        found = f"{values[off][0]} MHz and {int(off.sum()) - 1} more samples"
+        required = f"whole steps of {registers.graphics_clock_step_mhz} MHz below {maximum} MHz"
+        yield Finding(run.at("column graphics_mhz", CLOCKS.file), found, required)
+
+
+def _domains(run: MeasuredRun, clocks: Table, rules: Ruleset) -> Iterator[Finding]:
+    if "graphics_mhz" not in clocks or "sm_mhz" not in clocks:
+        return
+    equal = float(np.mean(clocks["graphics_mhz"] == clocks["sm_mhz"]))
+    if equal < rules.clock_domains_equal:
+        found = f"graphics_mhz in {equal:.1%} of the samples"
+        required = f"at least {rules.clock_domains_equal:.0%}: they are one domain"
+        yield Finding(run.at("column sm_mhz", CLOCKS.file), found, required)
+
+
+def _cadence(
+    run: MeasuredRun, power: Table, registers: Registers, rules: Ruleset
+) -> Iterator[Finding]:
+    if "power_average_mw" not in power:
+        return
+    step_ms = registers.average_power_step_ms
+    periods = {health.table: health.period_ns for health in run.document.telemetry.health}
+    period_ms = periods.get(POWER.file, 0) * 1e-6
+    if not 0 < period_ms <= rules.power_step_sampling * step_ms:
+        raise Unproven(f"power every {period_ms:g} ms cannot show steps of {step_ms} ms")
+    edges = window_edges(run.document.timing, run.table(WINDOWS.file))
+    load = within(power, int(edges[0]), int(edges[-1]))
+    lasted_ms = float(edges[-1] - edges[0]) * 1e-6
+    if lasted_ms < 2 * _FEWEST_STEPS * step_ms:
+        raise Unproven(f"less than {2 * _FEWEST_STEPS * step_ms} ms of load")
+    place = run.at("column power_average_mw under load", POWER.file)
+    changes = np.flatnonzero(np.diff(load["power_average_mw"]))
+    if len(changes) < _FEWEST_STEPS:
+        found = f"{len(changes)} steps in {lasted_ms:.0f} ms"
+        yield Finding(place, found, f"one every {step_ms} ms")
+        return
+    t_ns = load["t_ns"][changes]
+    mean_ms = float(t_ns[-1] - t_ns[0]) * 1e-6 / (len(changes) - 1)
+    blur_ms = period_ms / (len(changes) - 1)
+    low_ms = step_ms * (1 - rules.power_step_early) - blur_ms
+    high_ms = step_ms * (1 + rules.power_step_late) + blur_ms
+    if not low_ms <= mean_ms <= high_ms:
+        required = f"every {low_ms:.1f} to {high_ms:.1f} ms"
+        yield Finding(place, f"a step every {mean_ms:.1f} ms", required)

@@ -1,0 +1,186 @@
+"""Does a compiled program compute what a call is to launch: D_i = A_i · B_i for each of its sets?"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from kit.execution import XLA_TYPES
+from kit.hlo import census, module
+from kit.hlo_dataflow import outputs
+from kit.hlo_module import Module, array, elements
+from kit.hlo_values import Argument, Axis, Dimension, Factor, Lost, Product, Value, sizes
+from kit.number_format import NumberFormat
+from kit.surfaces import Surface, element_type, inputs
+from kit.workload import Workload
+
+_ALIAS = re.compile(r"\{(\d{0,9})\}: \((\d{1,9}), \{\}, (?:may|must)-alias\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Where the program departs, how, and what a call of the case asks for.
+
+    `is_disclosed` where other device work is in the way, which the census counts.
+    """
+
+    place: str
+    found: str
+    required: str
+    is_disclosed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """`products`: what is wrong with the products themselves; `rotation`: with the sets they use.
+
+    Where the arguments are not those of the case there is nothing to say about the rotation.
+    """
+
+    products: tuple[Fault, ...]
+    rotation: tuple[Fault, ...]
+
+
+@lru_cache(maxsize=64)
+def prove(text: str, workload: Workload, row: NumberFormat, sets: int) -> Proof:
+    """Follow the program `text` of a call that goes through `sets` buffer sets.
+
+    Raises:
+        ValueError: the text cannot be read or followed.
+    """
+    found = module(text)
+    wrong = tuple(_argument_faults(found, workload, row, sets))
+    if wrong:
+        return Proof(wrong, ())
+    values = outputs(found, _arguments(workload, row, sets))
+    root = next(line for line in found.computations[found.entry] if line.is_root)
+    shapes = elements(root.shape)
+    if len(values) != sets or len(shapes) != sets:
+        required = f"{sets}, one for each set of a call"
+        return Proof((Fault("outputs", str(len(values)), required),), ())
+    extra = census(text).extra
+    products, rotation = [], []
+    for number, value in enumerate(values):
+        place = f"output {number}"
+        problem = _why_no_product(value, shapes[number], workload, row)
+        if problem is not None:
+            disclosed = isinstance(value, Lost) and value.opcode in extra
+            required = "A · B of the case, over the whole of K, times one and plus nothing"
+            products.append(Fault(place, problem, required, disclosed))
+        elif isinstance(value, Product):
+            others = sorted(_name(x) for x in _read(value) if x.set != number)
+            if others:
+                required = f"the buffers of set {number}"
+                rotation.append(Fault(place, f"reads {', '.join(others)}", required))
+    return Proof(tuple(products), (*rotation, *_alias_faults(found, sets)))
+
+
+def _surfaces(row: NumberFormat) -> tuple[Surface, ...]:
+    """In the order of a program's arguments: all D, all A, all B, then scales."""
+    return ("d", *inputs(row))
+
+
+def _axes(workload: Workload, row: NumberFormat, surface: Surface) -> tuple[Dimension, ...]:
+    """A surface's axes in memory, from the outermost."""
+    batch = (_axis("batch", workload.batch),) if workload.batch > 1 else ()
+    if surface == "d":
+        return (*batch, _axis("m", workload.m), _axis("n", workload.n))
+    is_a = surface.startswith("a")
+    step = row.block if surface.endswith("scale") else 1
+    k = _axis("k", workload.k // step, step)
+    pair = (_axis("m", workload.m), k) if is_a else (k, _axis("n", workload.n))
+    transposed = workload.layout[0 if is_a else 1] == "t"
+    return (*batch, *(reversed(pair) if transposed else pair))
+
+
+def _axis(name: Axis, size: int, step: int = 1) -> Dimension:
+    return (Factor(name, size, step),) if size > 1 else ()
+
+
+def _argument(workload: Workload, row: NumberFormat, surface: Surface, number: int) -> Argument:
+    kind = XLA_TYPES[element_type(row, surface)]
+    return Argument(surface, number, _axes(workload, row, surface), kind)
+
+
+def _arguments(workload: Workload, row: NumberFormat, sets: int) -> list[Argument]:
+    return [
+        _argument(workload, row, surface, number)
+        for surface in _surfaces(row)
+        for number in range(sets)
+    ]
+
+
+def _argument_faults(
+    found: Module, workload: Workload, row: NumberFormat, sets: int
+) -> Iterator[Fault]:
+    lines = [line for line in found.computations[found.entry] if line.opcode == "parameter"]
+    numbered = {line.literal: line for line in lines}
+    surfaces = _surfaces(row)
+    expected = sets * len(surfaces)
+    if len(lines) != expected or len(numbered) != expected:
+        required = f"{expected}: {len(surfaces)} buffers of each of {sets} sets"
+        yield Fault("parameters", str(len(lines)), required)
+        return
+    for place, surface in enumerate(surfaces):
+        wanted = _argument(workload, row, surface, 0)
+        size = ",".join(map(str, sizes(wanted.axes)))
+        for number in range(place * sets, (place + 1) * sets):
+            line = numbered.get(str(number))
+            if line is None or not _lies_as(line.shape, wanted):
+                named = f"{_title(surface)} of set {number - place * sets}"
+                missing = line.shape if line else "missing"
+                yield Fault(
+                    f"parameter {number}", missing, f"{wanted.kind}[{size}] by rows: {named}"
+                )
+
+
+def _lies_as(shape: str, wanted: Argument) -> bool:
+    """Whether a type is that of a surface's buffer: its elements, its sizes, row after row."""
+    found = array(shape)
+    by_rows = found is not None and found.in_memory == tuple(range(len(found.sizes)))
+    return found is not None and by_rows and (found.kind, found.sizes) == (wanted.kind, sizes(wanted.axes))
+
+
+def _alias_faults(found: Module, sets: int) -> Iterator[Fault]:
+    text = found.attributes.get("input_output_alias", "{ }")
+    pairs = {output or "0": argument for output, argument in _ALIAS.findall(text)}
+    wanted = {str(number): str(number) for number in range(sets)}
+    if pairs != wanted or (sets > 1 and "{}: " in text):
+        wrong = sum(pairs.get(number) != number for number in wanted)
+        where = f"{wrong} of {sets} outputs elsewhere" if wrong else "more outputs than sets"
+        yield Fault("input_output_alias", where, "each output written in place over its set's D")
+
+
+def _why_no_product(
+    value: Value, shape: str, workload: Workload, row: NumberFormat
+) -> str | None:
+    if isinstance(value, Lost):
+        return f"comes out of {value.why}"
+    if not isinstance(value, Product):
+        return "is no product"
+    surfaces = sorted(operand.argument.surface for operand in (value.left, value.right))
+    if surfaces != ["a", "b"]:
+        return f"{value.name[:80]} multiplies {' and '.join(map(_title, surfaces))}"
+    if row.block and not (value.left.scales and value.right.scales):
+        return f"{value.name[:80]} reads no scales"
+    if any(factor.axis == "k" for axis in value.axes for factor in axis):
+        return f"the parts of K in {value.name[:80]} are not added up"
+    wanted = _argument(workload, row, "d", 0)
+    if value.axes != wanted.axes or not _lies_as(shape, wanted):
+        return f"{value.name[:80]} is given back as {shape[:80]}, which is not D[M,N] by rows"
+    return None
+
+
+def _read(product: Product) -> Iterator[Argument]:
+    for operand in (product.left, product.right):
+        yield operand.argument
+        if operand.scales is not None:
+            yield operand.scales
+
+
+def _title(surface: Surface) -> str:
+    return f"the scales of {surface[0].upper()}" if surface.endswith("scale") else surface.upper()
+
+
+def _name(argument: Argument) -> str:
+    return f"{_title(argument.surface)} of set {argument.set}"

@@ -1,0 +1,83 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bundles import (
+    DECODE,
+    GUIDELINE,
+    device_loop,
+    findings,
+    fixed_frequency,
+    honest_cpu,
+    honest_gpu,
+    outcome,
+    result,
+    with_column,
+    with_lead,
+    with_run,
+    without_table,
+)
+from forgeries import redistributed
+
+CODE = "GK317"
+
+
+@pytest.mark.parametrize(
+    "bundle", [honest_gpu(), honest_gpu("closed"), fixed_frequency(), device_loop()]
+)
+def test_honest(bundle):
+    assert outcome(CODE, bundle) == "pass"
+
+
+def test_a_cpu_is_not_judged():
+    assert outcome(CODE, honest_cpu()) == "not_applicable"
+
+
+@pytest.mark.parametrize("division", ["open", "closed"])
+@pytest.mark.parametrize("share", [0.9, 0.95, 1.05])
+def test_time_moved_between_profiling_and_warm_up(division, share):
+    bundle = with_run(honest_gpu(division), GUIDELINE, 2, lambda run: redistributed(run, share))
+    assert outcome(CODE, bundle) == "fail"
+    (finding,) = findings(CODE, bundle)
+    assert finding.place.endswith("-02/windows.csv: mean period of the profiling rows")
+    assert "cycles, as before" in finding.required
+
+
+@pytest.mark.parametrize(("share", "wanted"), [(0.9910, "pass"), (0.9880, "fail")])
+def test_the_limit_is_the_edge(share, wanted):
+    """The decode case's clock stands still and its periods agree within 1e-4; the surplus
+    lengthens the warm-up by two thirds as much."""
+    bundle = with_run(honest_gpu(), DECODE, 1, lambda run: redistributed(run, share))
+    assert outcome(CODE, bundle) == wanted
+
+
+@pytest.mark.parametrize(("drop", "wanted"), [(45, "pass"), (0, "pass")])
+def test_a_clock_that_falls_without_the_period_is_memorys(drop, wanted):
+    def lower(mhz):
+        mhz[len(mhz) // 2 :] -= drop
+        return mhz
+
+    bundle = with_column(honest_gpu(), DECODE, 1, "clocks.csv", "graphics_mhz", lower)
+    assert outcome(CODE, bundle) == wanted
+
+
+def test_a_device_that_waits_for_its_host_may_take_any_time():
+    bundle = with_run(honest_gpu(), DECODE, 1, lambda run: redistributed(run, 0.9))
+    assert outcome(CODE, bundle) == "fail"
+    assert outcome(CODE, with_lead(bundle, DECODE, 1, 60_000)) == "warn"
+
+
+def test_without_clocks_or_warm_up_nothing_is_proven():
+    found = result(CODE, without_table(honest_gpu(), GUIDELINE, 1, "clocks.csv"))
+    assert found.outcome == "unproven"
+
+    def late(run):
+        windows = run.tables["windows.csv"]
+        warm = np.flatnonzero(windows["phase"] == 0)
+        kept = windows.rows(~np.isin(np.arange(len(windows)), warm[3:]))
+        return replace(run, tables=run.tables | {"windows.csv": kept})
+
+    found = result(CODE, with_run(honest_gpu(), GUIDELINE, 1, late))
+    assert found.outcome == "unproven"
+    assert "shorter than a second" in found.reason

@@ -1,0 +1,119 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bundles import (
+    DECODE,
+    GUIDELINE,
+    changed,
+    device_loop,
+    findings,
+    fixed_frequency,
+    honest_cpu,
+    honest_gpu,
+    outcome,
+    result,
+    with_environment,
+    with_field,
+    with_run,
+)
+from forgeries import shortened
+
+CODE = "GK318"
+
+
+def slope(bundle, launches):
+    """The slope's launches and time changed together."""
+
+    def change(controls):
+        return tuple(
+            replace(
+                entry,
+                launches=round(entry.launches * launches),
+                duration_ns=round(entry.duration_ns * launches),
+            )
+            if entry.name == "host_slope"
+            else entry
+            for entry in controls
+        )
+
+    return with_field(bundle, GUIDELINE, 1, "timing.controls", change)
+
+
+@pytest.mark.parametrize(
+    "bundle", [honest_gpu(), honest_gpu("closed"), fixed_frequency(), device_loop()]
+)
+def test_honest(bundle):
+    assert outcome(CODE, bundle) == "pass"
+
+
+def test_a_cpu_is_not_judged():
+    assert outcome(CODE, honest_cpu()) == "not_applicable"
+
+
+@pytest.mark.parametrize("division", ["open", "closed"])
+@pytest.mark.parametrize("share", [0.9, 0.95, 0.98])
+def test_windows_that_end_earlier_leave_time_over(division, share):
+    bundle = with_run(honest_gpu(division), GUIDELINE, 1, lambda run: shortened(run, share))
+    assert outcome(CODE, bundle) == "fail"
+    assert any("spans of the slope" in finding.required for finding in findings(CODE, bundle))
+
+
+def test_a_cool_down_that_follows_the_windows_still_draws_power():
+    bundle = with_run(
+        honest_gpu(), GUIDELINE, 1, lambda run: shortened(run, 0.9, with_cool_down=True)
+    )
+    assert any("power falls" in finding.found for finding in findings(CODE, bundle))
+
+
+def test_time_left_over_cannot_be_given_to_the_slope():
+    longer = slope(honest_gpu(), 1.1)
+    assert outcome(CODE, longer) == "fail"
+    assert "by the warm-up" in findings(CODE, longer)[0].required
+    assert outcome(CODE, slope(honest_gpu(), 1.015)) == "pass"
+
+
+@pytest.mark.parametrize(
+    ("later_ms", "wanted"), [(-120, "pass"), (-140, "fail"), (120, "pass"), (140, "fail")]
+)
+def test_the_time_after_the_windows_is_the_edge(later_ms, wanted):
+    """Four spans last 4.000 s and are 0.5 ms late; 2.5 % and 25 ms are allowed."""
+    bundle = with_field(
+        honest_gpu(), GUIDELINE, 1, "phases.cool_down_start_ns", lambda t: t + later_ms * 1_000_000
+    )
+    assert outcome(CODE, bundle) == wanted
+    if wanted == "fail":
+        assert changed(bundle) == {CODE: "fail"}
+
+
+@pytest.mark.parametrize(("later_ms", "wanted"), [(-240, "fail"), (-80, "pass"), (200, "fail")])
+def test_power_rises_with_the_first_launch(later_ms, wanted):
+    """The recorded power rises 114 ms after it: 150 ms early to 250 ms late are allowed."""
+
+    def shift(run):
+        power = run.tables["power.csv"]
+        warm = run.document.timing.start.after_ns + 5 * 10**9
+        t_ns = power["t_ns"]
+        moved = np.where(t_ns < warm, t_ns + later_ms * 1_000_000, t_ns)
+        keep = np.append(np.diff(moved) > 0, True)
+        table = replace(power, columns=power.columns | {"t_ns": moved}).rows(keep)
+        return replace(run, tables=run.tables | {"power.csv": table})
+
+    bundle = with_run(honest_gpu(), GUIDELINE, 1, shift)
+    assert outcome(CODE, bundle) == wanted
+
+
+def test_an_unknown_devices_power_has_no_edges_to_find():
+    bundle = with_run(
+        honest_gpu(), GUIDELINE, 1, lambda run: shortened(run, 0.9, with_cool_down=True)
+    )
+    bundle = with_environment(bundle, device__sm_count=131)
+    assert all("power" not in finding.found for finding in findings(CODE, bundle))
+
+
+def test_without_a_slope_nothing_is_proven():
+    bundle = with_field(honest_gpu(), DECODE, 1, "timing.controls", lambda controls: controls[:1])
+    found = result(CODE, bundle)
+    assert found.outcome == "unproven"
+    assert "host_slope is missing" in found.reason

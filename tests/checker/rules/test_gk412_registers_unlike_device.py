@@ -1,0 +1,149 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bundles import (
+    DECODE,
+    GUIDELINE,
+    changed,
+    findings,
+    fixed_frequency,
+    honest_cpu,
+    honest_gpu,
+    outcome,
+    result,
+    with_column,
+    with_environment,
+    with_field,
+    with_run,
+)
+from forgeries import squeezed
+from kit.evidence import DeviceFacts
+from kit.gpu_registers import registers_of
+from machines import H200
+
+CODE = "GK412"
+
+
+@pytest.mark.parametrize(
+    "bundle", [honest_gpu(), honest_gpu("closed"), fixed_frequency(), fixed_frequency("closed")]
+)
+def test_honest(bundle):
+    assert outcome(CODE, bundle) == "pass"
+
+
+def test_a_cpu_is_not_judged():
+    assert outcome(CODE, honest_cpu()) == "not_applicable"
+
+
+@pytest.mark.parametrize("division", ["open", "closed"])
+@pytest.mark.parametrize("case", [GUIDELINE, DECODE])
+def test_a_time_line_squeezed_to_nine_tenths(division, case):
+    bundle = with_run(honest_gpu(division), case, 1, lambda run: squeezed(run, 0.9))
+    assert outcome(CODE, bundle) == "fail"
+    assert any("a step every" in finding.found for finding in findings(CODE, bundle))
+
+
+def test_a_counter_that_was_not_squeezed_with_it_outruns_time():
+    bundle = with_run(honest_gpu(), GUIDELINE, 1, lambda run: squeezed(run, 0.97, counters=False))
+    (finding,) = findings(CODE, bundle)
+    assert finding.place.endswith(": sw_power_cap_ns")
+
+
+@pytest.mark.parametrize(("ahead_ms", "wanted"), [(280, "pass"), (410, "fail")])
+def test_a_counter_that_catches_up_is_the_edge(ahead_ms, wanted):
+    """It lags behind by up to 105 ms by itself."""
+
+    def jump(values):
+        values[400:] += ahead_ms * 1_000_000
+        return values
+
+    bundle = with_column(honest_gpu(), GUIDELINE, 1, "power.csv", "sw_power_cap_ns", jump)
+    assert outcome(CODE, bundle) == wanted
+
+
+@pytest.mark.parametrize(("samples", "wanted"), [(27, "pass"), (28, "fail")])
+def test_one_clock_in_a_hundred_may_lie_off_the_grid(samples, wanted):
+    def off(mhz):
+        mhz[500 : 500 + samples] -= 1
+        return mhz
+
+    bundle = honest_gpu()
+    for column in ("graphics_mhz", "sm_mhz"):
+        bundle = with_column(bundle, GUIDELINE, 1, "clocks.csv", column, off)
+    assert len(bundle.cases[GUIDELINE].runs[0].tables["clocks.csv"]) == 2706
+    assert outcome(CODE, bundle) == wanted
+
+
+def test_clocks_that_were_scaled():
+    def scale(mhz):
+        return mhz * 95 // 100
+
+    bundle = honest_gpu()
+    for column in ("graphics_mhz", "sm_mhz"):
+        bundle = with_column(bundle, GUIDELINE, 1, "clocks.csv", column, scale)
+    assert outcome(CODE, bundle) == "fail"
+    assert "whole steps of 15 MHz below 1980 MHz" in findings(CODE, bundle)[0].required
+
+
+def test_graphics_and_sm_clock_are_one_domain():
+    bundle = with_column(
+        honest_gpu(), GUIDELINE, 1, "clocks.csv", "graphics_mhz", lambda mhz: mhz - 15
+    )
+    assert outcome(CODE, bundle) == "fail"
+    (finding,) = findings(CODE, bundle)
+    assert "one domain" in finding.required
+
+
+@pytest.mark.parametrize("division", ["open", "closed"])
+def test_an_average_that_hardly_steps(division):
+    """One value throughout, but for one reading, so that it does not stand still."""
+
+    def smooth(run):
+        power = run.tables["power.csv"]
+        values = np.where(power["power_average_mw"] > 600_000, 691_000, power["power_average_mw"])
+        values[len(values) // 2] += 1
+        table = replace(power, columns=power.columns | {"power_average_mw": values})
+        return replace(run, tables=run.tables | {"power.csv": table})
+
+    bundle = with_run(honest_gpu(division), DECODE, 1, smooth)
+    assert outcome(CODE, bundle) == "fail"
+
+
+def test_power_that_is_sampled_too_seldom_shows_no_steps():
+    def health(entries, period_ns):
+        return tuple(
+            replace(entry, period_ns=period_ns) if entry.table == "power.csv" else entry
+            for entry in entries
+        )
+
+    for period_ns, wanted in ((65_000_000, "pass"), (66_000_000, "unproven")):
+        bundle = with_field(
+            honest_gpu(), GUIDELINE, 1, "telemetry.health",
+            lambda entries, period_ns=period_ns: health(entries, period_ns),
+        )  # fmt: skip
+        assert outcome(CODE, bundle) == wanted
+    assert "cannot show steps of 100 ms" in result(CODE, bundle).reason
+
+
+def test_a_device_without_a_row_is_judged_by_time_alone():
+    bundle = with_run(honest_gpu(), GUIDELINE, 1, lambda run: squeezed(run, 0.9))
+    bundle = with_environment(bundle, device__sm_count=131)
+    assert outcome(CODE, bundle) == "pass"
+
+
+def test_registers_belong_to_products():
+    assert registers_of(H200).capped_power_share == 0.95
+    assert registers_of(None) is None
+    gh200 = replace(H200, memory_bus_bits=6144, maximum_memory_mhz=2619)
+    assert isinstance(gh200, DeviceFacts)
+    assert registers_of(gh200).products[0] == "GH200 96GB"
+    assert registers_of(gh200).capped_power_share is None
+    assert registers_of(replace(H200, compute_capability="8.0")) is None
+
+
+def test_only_the_squeezed_run_is_named():
+    bundle = with_run(honest_gpu(), GUIDELINE, 2, lambda run: squeezed(run, 0.9))
+    assert {finding.place.split("/")[-2][-2:] for finding in findings(CODE, bundle)} == {"02"}
+    assert changed(bundle)[CODE] == "fail"
