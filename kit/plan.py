@@ -69,8 +69,9 @@ class Backend:
     """Who multiplies. `name` is a module of `kit.backends`.
 
     `implementation` says whose GEMM kernels XLA may use: the vendor library's, Triton's, or the
-    faster ones in a pilot. `tuning_attempts` counts fresh processes in which XLA tunes each case on
-    each GPU before its first run; with 0 every run tunes for itself.
+    faster ones in a pilot. `tuning_attempts` counts the fresh processes that look for each case's
+    program on each GPU before its first run: XLA tunes in the first, and the others compile the
+    library's other algorithms, by rank; with 0 every run tunes for itself.
     """
 
     name: str

@@ -16,8 +16,8 @@ UNROLL_LIMIT = 64
 """GEMMs in one unrolled executable: enough to hide a call's cost, few enough to compile fast."""
 LOOP_TRIPS = 16
 """Trips of a device loop: handing over all sets once costs the host more than their GEMMs take."""
-LOOP_BODY_NS = 400_000
-"""Device time of one trip's GEMMs that keeps a trip's own 1 to 4 µs below one per cent (H200)."""
+LOOP_BODY_NS = 1_000_000
+"""Device time of one trip's GEMMs that keeps its own 1 to 4 µs below half a per cent (H200)."""
 
 
 def input_bytes(workload: Workload, number_format: NumberFormat) -> int:

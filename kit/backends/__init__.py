@@ -84,8 +84,12 @@ class Backend(Protocol):
     def sample_outputs(self, seed: str) -> Table:
         """The sampled outputs of every set, as `kit.trace.OUTPUTS`."""
 
-    def record_kernels(self, work: Callable[[], None]) -> tuple[tuple[str, ...], Table]:
+    def record_kernels(
+        self, work: Callable[[], None], last: int | None = None
+    ) -> tuple[tuple[str, ...], Table]:
         """Names and rows of `kit.trace.KERNELS` of what `work` made the GPU do, and waited for.
+
+        `last` keeps only so many kernels from the end.
 
         Raises:
             MeasurementError: the profiler shows no kernel of one GPU.

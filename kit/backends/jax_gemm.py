@@ -220,8 +220,10 @@ class JaxGemm:
     def sample_outputs(self, seed: str) -> Table:
         return jax_buffers.sample(self._pools()["d"], seed, self._workload)
 
-    def record_kernels(self, work: Callable[[], None]) -> tuple[tuple[str, ...], Table]:
-        return kernel_profile.record(work)
+    def record_kernels(
+        self, work: Callable[[], None], last: int | None = None
+    ) -> tuple[tuple[str, ...], Table]:
+        return kernel_profile.record(work, last)
 
     def allocator_counters(self) -> dict[str, int] | None:
         counters = self.device.memory_stats()

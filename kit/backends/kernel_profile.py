@@ -23,7 +23,7 @@ _EXACT_NS = 2.0**53
 """Times come as floating-point numbers; beyond this they are no longer whole nanoseconds."""
 
 
-def record(work: Callable[[], None]) -> tuple[tuple[str, ...], Table]:
+def record(work: Callable[[], None], last: int | None = None) -> tuple[tuple[str, ...], Table]:
     """Run `work`, which waits for the device, under the profiler; see `read`."""
     options = ProfileOptions()
     options.host_tracer_level = 0
@@ -38,11 +38,13 @@ def record(work: Callable[[], None]) -> tuple[tuple[str, ...], Table]:
         found = sorted(Path(folder).rglob("*.xplane.pb"))
         if len(found) != 1:
             raise MeasurementError(f"the profiler wrote {len(found)} profiles instead of one")
-        return read(ProfileData.from_file(str(found[0])))
+        return read(ProfileData.from_file(str(found[0])), last)
 
 
-def read(profile: Any) -> tuple[tuple[str, ...], Table]:
+def read(profile: Any, last: int | None = None) -> tuple[tuple[str, ...], Table]:
     """Names in the order of their first start, and the rows of `kit.trace.KERNELS`.
+
+    `last` keeps so many kernels from the end and leaves out what ran before them.
 
     Raises:
         MeasurementError: the profile shows no GPU, no kernel, or more GPUs than one.
@@ -59,6 +61,7 @@ def read(profile: Any) -> tuple[tuple[str, ...], Table]:
     if not events:
         raise MeasurementError("the profile of the GPU holds no kernel")
     events.sort()
+    events = events[-last:] if last else events
     first_ns = events[0][0]
     if events[-1][0] > _EXACT_NS:
         raise MeasurementError("the profile's times are too coarse: they count from the epoch")

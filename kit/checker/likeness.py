@@ -34,7 +34,7 @@ Matrix = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """Two runs by their folders, the two series most alike, and the lesser of their correlations."""
+    """Two runs' folders, the two series most alike, and the lesser of their correlations."""
 
     first: str
     later: str

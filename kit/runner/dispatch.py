@@ -1,4 +1,4 @@
-"""Which dispatch mode: is one call's cost hidden behind one kernel's time?"""
+"""Which dispatch mode: are one call's cost and the gap after it small beside one kernel's time?"""
 
 import math
 import statistics
@@ -16,8 +16,14 @@ from kit.timing import Clock
 
 _CALLS = 24
 """Calls of a pilot: below the 32 executions that JAX lets run ahead, so none of them waits."""
-_UNQUEUED = 8
-"""Calls of many launches whose host cost counts: later ones wait for room in the driver's queue."""
+_UNQUEUED = 480
+"""GEMMs whose host cost counts: after them a call waits for room in the driver's queue, which holds
+a thousand launches (H200: 455 to 482 GEMMs of 4096^3, each with a memset, beside 28 calls of loops
+that XLA made graphs of)."""
+_SINGLE_GAP_NS = 5_000
+"""What a GEMM launched on its own may lose between kernels: 5 µs for e4m3 and int8 at 4096^3 on an
+H200, 1 to 2 µs for others."""
+_GAP_SHARE = 0.01
 _SHORTEST_GEMM_NS = 2_000
 """A lower bound of any GEMM's time on a GPU: 128^3 takes 2.0 µs on an H200."""
 
@@ -30,8 +36,8 @@ class Pilot:
     period_ns: int
 
 
-def pilot(backend: Backend, mode: DispatchMode, clock: Clock) -> Pilot:
-    """Time a few calls of what was compiled in `mode`, after two that load kernels and libraries.
+def pilot(backend: Backend, per_call: int, clock: Clock) -> Pilot:
+    """Time a few calls of `per_call` GEMMs each, after two that load kernels and libraries.
 
     A call's cost is the mean over all of them for one launch a call, so that it is as large as the
     period where the host limits it.
@@ -45,9 +51,10 @@ def pilot(backend: Backend, mode: DispatchMode, clock: Clock) -> Pilot:
     # Waiting for the whole pool would add a microsecond for each of its thousands of buffers.
     backend.wait_for(last)
     period_ns = (clock() - marks[0]) // _CALLS
-    if mode == "single":
+    if per_call == 1:
         return Pilot(enqueue_ns=(marks[-1] - marks[0]) // _CALLS, period_ns=period_ns)
-    costs = [later - earlier for earlier, later in pairwise(marks[: _UNQUEUED + 1])]
+    unqueued = max(1, _UNQUEUED // per_call)
+    costs = [later - earlier for earlier, later in pairwise(marks[: unqueued + 1])]
     return Pilot(enqueue_ns=round(statistics.median(costs)), period_ns=period_ns)
 
 
@@ -58,7 +65,8 @@ def choose(plan: BackendPlan, found: Pilot | None, rules: Ruleset) -> tuple[Disp
     if found is None:
         return "single", "the host computes: a call costs the same in every mode"
     cost = f"a call costs {found.enqueue_ns} ns, a GEMM takes {found.period_ns} ns"
-    if found.enqueue_ns <= rules.dispatch_headroom * found.period_ns:
+    keeps_up = found.enqueue_ns <= rules.dispatch_headroom * found.period_ns
+    if keeps_up and found.period_ns >= _SINGLE_GAP_NS / _GAP_SHARE:
         return "single", cost
     return "device_loop", cost
 
@@ -110,7 +118,7 @@ class Chooser:
         build = Build(attempt.implementation)
         executable, _ = backend.compile(mode, attempt.minimum_sets, build)
         backend.allocate(attempt.minimum_sets, attempt.fill, attempt.seed)
-        found = pilot(backend, mode, self.clock)
+        found = pilot(backend, executable.gemms_per_call, self.clock)
         backend.release()
         return found, executable.gemms_per_call
 

@@ -180,8 +180,8 @@ class Session:
         chooser = dispatch.Chooser(plan.backend, self.rules, self.clock, self.report)
         program = build_program(chooser, self.replay, backend, attempt)
         backend.allocate(program.settled.sets, plan.test_type.fill, self.seeds.fill)
-        found = dispatch.pilot(backend, program.settled.mode, self.clock)
         per_call = program.executable.gemms_per_call
+        found = dispatch.pilot(backend, per_call, self.clock)
         how = dispatch.record(program.settled, found, per_call, program.candidates)
         return program, how, found.period_ns / per_call
 

@@ -1,8 +1,8 @@
 """A tuner process: `python -m kit.runner.tuner REQUEST FD`, reporting on the file descriptor.
 
-It lets XLA tune once, in a process whose autotune cache is empty, and keeps the results. It then
-times what it compiled whenever a line on its standard input names an implementation, so that the
-launcher can go back and forth between several tuners.
+It lets XLA tune once, in a process whose autotune cache is empty, and keeps the results; given
+results, it compiles from them. It then times what it compiled whenever a line on its standard input
+names an implementation, so that the launcher can go back and forth between several tuners.
 """
 
 import os
@@ -88,16 +88,17 @@ def serve(
         settled = chooser.settle(gemms, trial)
     candidates, results, per_call = _build(request, gemms, settled, send)
     gemms.allocate(settled.sets, plan.test_type.fill, seed)
-    calls = {}
-    for implementation in per_call:
+    for implementation in per_call:  # a rank beyond the library's last shows only when launched
         gemms.use(implementation)
-        calls[implementation] = max(
-            3, -(-_BLOCK_NS // max(1, pilot(gemms, settled.mode, time.monotonic_ns).period_ns))
-        )
+        gemms.wait_for(gemms.enqueue(1))
     send(Message(built=Built(settled, tuple(candidates), results)))
+    calls: dict[Implementation, int] = {}
     for line in commands:
         implementation = cast("Implementation", line.strip())
         gemms.use(implementation)
+        if implementation not in calls:  # only now has no other process the device
+            found = pilot(gemms, per_call[implementation], time.monotonic_ns)
+            calls[implementation] = max(3, -(-_BLOCK_NS // max(1, found.period_ns)))
         gemms.wait_for(gemms.enqueue(2))  # another process had the device before
         start_ns = time.monotonic_ns()
         gemms.wait_for(gemms.enqueue(calls[implementation]))
@@ -116,8 +117,11 @@ def _build(
     for implementation in request.implementations:
         send(Message(phase=f"tune: {implementation}, attempt {request.attempt}"))
         name, work, extra, reason = None, {}, {}, ""
-        path = Path(request.folder) / f"{request.attempt}-{implementation}.txt"
-        build = Build(implementation, dump_to=str(path))
+        path = Path(request.load_from or f"{request.folder}/{request.attempt}-{implementation}.txt")
+        if request.load_from is None:
+            build = Build(implementation, dump_to=str(path))
+        else:
+            build = Build(implementation, load_from=str(path))
         try:
             executable, hlo = gemms.compile(settled.mode, settled.sets, build)
             name = hlo_name(hlo)

@@ -14,7 +14,8 @@ from kit.runner.job import Job
 class Request:
     """What one tuner process compiles.
 
-    `settled` is null for the first one, which settles the mode. Autotune results go into `folder`.
+    `settled` is null for the first one, which settles the mode. Autotune results go into `folder`;
+    where `load_from` names some, they are compiled from and nothing is tuned.
     """
 
     job: Job
@@ -22,6 +23,7 @@ class Request:
     implementations: tuple[Implementation, ...]
     settled: Settled | None
     folder: str
+    load_from: str | None = None
 
     def dumps(self) -> str:
         """As one line of JSON."""

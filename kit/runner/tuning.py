@@ -1,16 +1,18 @@
 """Tune each case once on each device, before its first run, and hand the outcome to all its runs.
 
 XLA's autotuner settles on other kernels from process to process, some of them slower by several
-per cent. So each of several fresh processes lets it tune; their programs are then timed in turn,
-round after round, and every run replays the results behind the fastest.
+per cent. So a fresh process lets it tune, further ones compile the library's other algorithms, or
+tune again where the results name none; their programs are then timed in turn, round after round,
+and every run replays the results behind the fastest.
 """
 
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 
 from kit.bundle.durable import replace as write_file
@@ -20,6 +22,7 @@ from kit.candidates import choose
 from kit.checker.printable import printable
 from kit.evidence import Candidate
 from kit.plan import Backend, Implementation
+from kit.runner.algorithms import others
 from kit.runner.job import Job, Report, Tuning, ended
 from kit.runner.process import run_job
 from kit.runner.tuner_messages import Built, Request
@@ -69,7 +72,7 @@ class Attempt:
 
 
 def implementations(plan: Backend) -> tuple[Implementation, ...]:
-    """What the first attempt compiles; later ones only tune the first of these again."""
+    """What the first attempt compiles; later ones only vary the first of these."""
     return ("library", "triton") if plan.implementation == "best" else (plan.implementation,)
 
 
@@ -107,38 +110,74 @@ def _of(attempt: Attempt, candidates: tuple[Candidate, ...]) -> list[Candidate]:
 def _attempts(
     job: Job, folder: str, living: ExitStack, on_phase: OnPhase
 ) -> tuple[list[Attempt], tuple[Candidate, ...]]:
+    """The living tuners, and every candidate that they compiled or failed to compile."""
     plan = job.plan.backend
-    wanted = implementations(plan)
-    attempts: list[Attempt] = []
-    candidates: list[Candidate] = []
-    start_s, longest_s = time.monotonic(), 0.0
-    for number in range(1, plan.tuning_attempts + 1):
-        begin_s = time.monotonic()
-        settled = attempts[0].built.settled if attempts else None
-        if settled is not None and begin_s - start_s + longest_s > _BUDGET_S:
-            why = f"not tried: tuning may take {_BUDGET_S:g} s"
-            candidates.append(_missing(number, wanted[0], attempts[0], why))
-            continue
-        request = Request(job, number, wanted, settled, folder)
-        try:
-            process = living.enter_context(tuner(request))
-            built = process.built(job.plan.timeout_s, on_phase)
-        except TunerFailureError as failure:
-            if not attempts:
-                raise
-            candidates.append(_missing(number, wanted[0], attempts[0], failure.reason[:800]))
-            continue
-        attempts.append(Attempt(process, built))
-        candidates.extend(built.candidates)
-        first = next(c.implementation for c in built.candidates if not c.reason)
-        wanted = (first,)
-        longest_s = max(longest_s, time.monotonic() - begin_s)
+    start_s = time.monotonic()
+    process = living.enter_context(tuner(Request(job, 1, implementations(plan), None, folder)))
+    first = Attempt(process, process.built(job.plan.timeout_s, on_phase))
+    took_s = time.monotonic() - start_s
+    settled = first.built.settled
+    wanted = next(c.implementation for c in first.built.candidates if not c.reason)
+    results, _ = _results(first.built.results.get(wanted))
+    numbers = range(2, plan.tuning_attempts + 1)
+    variants = tuple(islice(others(results), len(numbers))) if wanted == "library" else ()
+    later: Iterator[Attempt | Candidate]
+    if variants:
+        requests = []
+        for number, text in zip(numbers, variants, strict=True):
+            path = Path(folder) / f"{number}-given.txt"
+            path.write_text(text, encoding="utf-8")
+            requests.append(Request(job, number, (wanted,), settled, folder, str(path)))
+        later = _side_by_side(requests, living, on_phase)
+    else:
+        requests = [Request(job, number, (wanted,), settled, folder) for number in numbers]
+        later = _in_turn(requests, living, on_phase, _BUDGET_S - took_s, took_s)
+    attempts, candidates = [first], list(first.built.candidates)
+    for found in later:
+        if isinstance(found, Attempt):
+            attempts.append(found)
+            candidates.extend(found.built.candidates)
+        else:
+            candidates.append(found)
     told = (replace(c, reason=printable(scrub(c.reason), 800)) for c in candidates)
     return attempts, tuple(told)
 
 
-def _missing(number: int, wanted: Implementation, first: Attempt, reason: str) -> Candidate:
-    return Candidate(number, wanted, first.built.settled.mode, None, {}, {}, None, reason)
+def _side_by_side(
+    requests: list[Request], living: ExitStack, on_phase: OnPhase
+) -> Iterator[Attempt | Candidate]:
+    """Tuners that only compile and so do not disturb one another, all at work at the same time."""
+    processes = [living.enter_context(tuner(request)) for request in requests]
+    on_phase(f"tune: {len(requests)} more algorithms")
+    for request, process in zip(requests, processes, strict=True):
+        yield _heard(request, process, on_phase)
+
+
+def _in_turn(
+    requests: list[Request], living: ExitStack, on_phase: OnPhase, left_s: float, longest_s: float
+) -> Iterator[Attempt | Candidate]:
+    """Tuners that time as they compile, one after another, while there are seconds left."""
+    for request in requests:
+        if longest_s > left_s:
+            yield _missing(request, f"not tried: tuning may take {_BUDGET_S:g} s")
+            continue
+        start_s = time.monotonic()
+        yield _heard(request, living.enter_context(tuner(request)), on_phase)
+        took_s = time.monotonic() - start_s
+        left_s, longest_s = left_s - took_s, max(longest_s, took_s)
+
+
+def _heard(request: Request, process: Tuner, on_phase: OnPhase) -> Attempt | Candidate:
+    try:
+        return Attempt(process, process.built(request.job.plan.timeout_s, on_phase))
+    except TunerFailureError as failure:
+        return _missing(request, failure.reason[:800])
+
+
+def _missing(request: Request, reason: str) -> Candidate:
+    assert request.settled is not None  # noqa: S101 - only the first attempt settles it
+    wanted = request.implementations[0]
+    return Candidate(request.attempt, wanted, request.settled.mode, None, {}, {}, None, reason)
 
 
 def race(attempts: list[Attempt]) -> dict[str, float]:

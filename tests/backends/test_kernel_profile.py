@@ -46,6 +46,14 @@ def test_kernels_of_all_streams_in_order_of_their_start():
     assert table["duration_ns"].tolist() == [800, 2_720, 2_721]
 
 
+def test_only_the_last_kernels_are_kept_and_named():
+    copies = ("Stream #14(MemcpyD2D)", 1_000, [("MemcpyD2D", 0, 800_000)])
+    profile = ProfileData.from_text_proto(plane("/device:GPU:0", GEMMS, copies))
+    names, table = read(profile, last=2)
+    assert names == ("nvjet",)
+    assert table["start_ns"].tolist() == [0, 2_848]
+
+
 def test_other_planes_and_lines_are_not_the_gpus_kernels():
     modules = ("XLA Modules", 0, [("jit_gemms", 0, 9_000_000)])
     host = plane("/host:CPU", ("Stream #1", 0, [("python", 0, 1_000)]))

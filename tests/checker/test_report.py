@@ -57,6 +57,18 @@ def test_gravest_first():
     assert shown.endswith("verdict     not compliant")
 
 
+@pytest.mark.parametrize(
+    ("rules", "shown"),
+    [
+        ((PASS, WARN), "compliant"),
+        ((PASS, UNPROVEN), "compliant, 1 rule unproven"),
+        ((PASS, UNPROVEN, UNPROVEN), "compliant, 2 rules unproven"),
+    ],
+)
+def test_an_open_verdict_says_how_much_of_it_is_unproven(rules, shown):
+    assert text(verdict("compliant", rules)).endswith(f"verdict     {shown}")
+
+
 def test_header():
     shown = text(verdict())
     assert shown.startswith(

@@ -14,19 +14,39 @@ AUTO = Backend("jax_gemm", "cuda", "auto", "library", 0)
 
 
 def test_pilot_measures_call_cost_and_period():
-    found = pilot(FakeBackend(gemm_s=0.004, enqueue_s=0.001), "single", time.monotonic_ns)
+    found = pilot(FakeBackend(gemm_s=0.004, enqueue_s=0.001), 1, time.monotonic_ns)
     # A busy machine sleeps longer, never shorter: only the order is certain.
     assert 1e6 <= found.enqueue_ns < found.period_ns
     assert found.period_ns >= 4e6
 
 
 @pytest.mark.parametrize(
-    ("enqueue_ns", "mode"), [(20_000, "single"), (70_000, "single"), (70_001, "device_loop")]
+    ("enqueue_ns", "mode"), [(20_000, "single"), (700_000, "single"), (700_001, "device_loop")]
 )
 def test_single_needs_headroom(enqueue_ns, mode):
-    chosen, reason = choose(AUTO, Pilot(enqueue_ns, 100_000), RULES)
+    chosen, reason = choose(AUTO, Pilot(enqueue_ns, 1_000_000), RULES)
     assert chosen == mode
     assert str(enqueue_ns) in reason
+
+
+@pytest.mark.parametrize(("period_ns", "mode"), [(500_000, "single"), (499_999, "device_loop")])
+def test_single_needs_gemms_beside_which_the_gap_after_one_is_small(period_ns, mode):
+    assert choose(AUTO, Pilot(20_000, period_ns), RULES)[0] == mode
+
+
+def test_a_loops_cost_is_that_of_its_calls_before_the_drivers_queue_is_full():
+    class Queue(FakeBackend):
+        """Handing over takes 1 ms until 480 GEMMs are queued, then as long as the device."""
+
+        calls = 0
+
+        def enqueue(self, calls):
+            self.calls += calls
+            time.sleep(0.001 if self.calls <= 2 + 3 else 0.016)
+            return time.monotonic()
+
+    found = pilot(Queue(), 160, time.monotonic_ns)
+    assert found.enqueue_ns < 8e6
 
 
 def test_a_mode_asked_for_is_taken():
@@ -43,7 +63,7 @@ def test_record_gives_the_period_of_one_gemm():
 
 
 def test_where_the_host_is_slower_both_times_are_the_hosts():
-    found = pilot(FakeBackend(gemm_s=0.00001, enqueue_s=0.002), "single", time.monotonic_ns)
+    found = pilot(FakeBackend(gemm_s=0.00001, enqueue_s=0.002), 1, time.monotonic_ns)
     assert choose(AUTO, found, RULES)[0] == "device_loop"
 
 
@@ -52,7 +72,7 @@ def test_a_loops_sets_follow_from_the_gemms_own_time_not_from_the_hosts():
     chooser = Chooser(AUTO, RULES, time.monotonic_ns, print)
     settled = chooser.settle(backend, Try("library", 2, "uniform", "0" * 16))
     assert settled.mode == "device_loop"
-    assert 3 <= settled.sets <= 4  # 400 µs of GEMMs that take 100 µs each
+    assert 8 <= settled.sets <= 10  # 1 ms of GEMMs that take 100 µs each
     assert [event[1] for event in backend.events if event[0] == "compile"] == [
         "single",
         "device_loop",

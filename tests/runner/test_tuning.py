@@ -10,7 +10,7 @@ import pytest
 import processes
 from kit.bundle.layout import autotune_name
 from kit.evidence import Candidate
-from kit.runner import tuning
+from kit.runner import algorithms, tuning
 from kit.runner.dispatch import Settled
 from kit.runner.job import Job, ended
 from kit.runner.tuner_messages import Built
@@ -215,3 +215,38 @@ def test_a_real_tuner_without_memory_says_so(tmp_path):
     with pytest.raises(TunerFailureError, match="2 rotation sets need") as failure:
         tune(replace(huge, plan=replace(plan, backend=backend)), print)
     assert failure.value.status == "out_of_memory"
+
+
+def test_the_librarys_other_algorithms_are_compiled_side_by_side(tmp_path, monkeypatch):
+    """Where XLA's results name an algorithm, later attempts are given others instead of tuning."""
+    chosen = "backend: CUBLASLT\n backend_config {\n gemm {\n algorithm: 1\n }\n }\n"
+    living, most, given = [], [], []
+
+    class Ranked(FakeTuner):
+        def built(self, timeout_s, on_phase):
+            most.append(len(living))
+            if self.request.load_from is None:
+                text, rank = "\n" + chosen, 1
+            else:
+                text = Path(self.request.load_from).read_text()
+                rank = algorithms.algorithm(text)
+            given.append((self.request.attempt, rank))
+            if rank == 3:
+                raise TunerFailureError("crashed", "Algorithm index is out of range: 3")
+            self.programs = {"library": (f"rank{rank}", 210.0 - rank, {})}
+            built = super().built(timeout_s, on_phase)
+            Path(built.results["library"]).write_text(text)
+            return built
+
+    @contextmanager
+    def start(request):
+        living.append(request.attempt)
+        yield Ranked(request, None, [])
+
+    monkeypatch.setattr(tuning, "tuner", start)
+    found, text = tune(job(tmp_path, "library", 4), print)
+    assert given == [(1, 1), (2, 0), (3, 2), (4, 3)]
+    assert most == [1, 4, 4, 4]
+    assert algorithms.algorithm(text) == 2
+    assert [candidate.hlo for candidate in found.candidates] == ["rank1", "rank0", "rank2", None]
+    assert "out of range" in found.candidates[3].reason

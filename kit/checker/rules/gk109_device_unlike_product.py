@@ -2,8 +2,8 @@
 
 ## What it checks
 Where a GPU's name holds the name of products in the kit's table, its compute capability, SMs, bus
-width and clocks are those of one of them. Figures of another product in the table contradict the
-name. Figures of no product at all are a departure: the table may lack a variant.
+width and clocks are those of one of them. Figures of another product in the table, two of them or
+more, contradict the name. Others are a departure: the table may lack a variant.
 
 ## Why it matters
 Speed of light follows from these figures. One SM more or less makes the product unknown, and a name
@@ -42,13 +42,17 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
         if not named or found in named:
             continue
         place = f"{ENVIRONMENT}: devices[{number}]"
-        if found is not None:
-            required = f"a name of {found.product}, whose figures these are"
-            yield Finding(f"{place}.name", device.name, required)
-        else:
-            required = " or ".join(f"{row.product}: {_shown(_of_row(row))}" for row in named)
-            severity = methodology_severity(bundle)
-            yield Finding(place, f"{device.name}: {_shown(_of_device(device))}", required, severity)
+        figures = _of_device(device)
+        required = " or ".join(f"{row.product}: {_shown(_of_row(row))}" for row in named)
+        severity = methodology_severity(bundle)
+        if found is not None and min(_differences(figures, row) for row in named) > 1:
+            required = f"{required}; the figures are those of {found.product}"
+            severity = "fail"
+        yield Finding(place, f"{device.name}: {_shown(figures)}", required, severity)
+
+
+def _differences(figures: tuple[object, ...], row: GpuRow) -> int:
+    return sum(found != wanted for found, wanted in zip(figures, _of_row(row), strict=True))
 
 
 def _of_device(device: DeviceFacts) -> tuple[object, ...]:

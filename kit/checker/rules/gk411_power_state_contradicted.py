@@ -38,7 +38,6 @@ from kit.ruleset import Ruleset
 from kit.timeline import around, within
 from kit.trace import CLOCKS, POWER
 
-
 _CAP_COUNTER = "sw_power_cap_ns"
 
 

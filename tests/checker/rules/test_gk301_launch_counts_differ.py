@@ -78,3 +78,29 @@ def test_both_loops_must_be_there(phase):
 
 def test_without_windows_nothing_is_proven():
     assert outcome(CODE, without_table(honest_cpu(), PLAIN, 1, "windows.csv")) == "unproven"
+
+
+def test_windows_are_exactly_those_of_the_plan():
+    """The best half of a run's windows, counts and plan's minima edited along."""
+    run = honest_gpu().cases[GUIDELINE].runs[0]
+    windows = run.tables["windows.csv"]
+    kept = (windows["phase"] == 0) | (np.arange(len(windows)) >= len(windows) - 20)
+    bundle = with_rows(honest_gpu(), GUIDELINE, 1, "windows.csv", lambda _: kept)
+    bundle = with_field(bundle, GUIDELINE, 1, "phases.profiling_launches", 2000)
+    bundle = with_plan(bundle, phases__profiling_min_launches=1000)
+    (finding,) = findings(CODE, bundle)
+    assert (finding.found, finding.required) == ("20", "40, as data/plan.json")
+    assert outcome(CODE, with_plan(bundle, timing__windows=20)) == "fail"  # the other runs have 40
+
+
+def test_a_windows_launches_are_all_windows_launches():
+    def move(table):
+        launches = table["launches"].copy()
+        launches[-2:] += [1, -1]
+        return replace(table, columns=table.columns | {"launches": launches})
+
+    def edit(run):
+        return replace(run, tables=run.tables | {"windows.csv": move(run.tables["windows.csv"])})
+
+    (finding,) = findings(CODE, with_run(honest_gpu(), GUIDELINE, 1, edit))
+    assert finding.found == "99 to 101 launches"

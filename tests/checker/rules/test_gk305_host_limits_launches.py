@@ -12,7 +12,9 @@ from bundles import (
     result,
     with_field,
     with_lead,
+    with_run,
 )
+from forgeries import launches_inflated
 from kit.ruleset import ruleset
 from kit.timeline import anchored_span_ns
 
@@ -83,3 +85,16 @@ def test_without_a_pilot_nothing_is_proven(name):
 
 def test_a_cpu_is_not_judged():
     assert result(CODE, honest_cpu()).reason.startswith("a CPU host cannot evidence")
+
+
+@pytest.mark.parametrize("division", ["open", "closed"])
+@pytest.mark.parametrize(("calls", "wanted"), [(33.0, "pass"), (33.2, "fail")])
+def test_no_host_is_further_ahead_than_jax_lets_it_be(division, calls, wanted):
+    """Launches that were added, or windows that were cut, beside unchanged enqueue times."""
+    bundle = with_lead(honest_gpu(division), GUIDELINE, 1, int(calls * 3_190_824))
+    assert outcome(CODE, bundle) == wanted
+
+
+def test_launches_that_were_added_show_in_the_lead():
+    bundle = with_run(honest_gpu(), GUIDELINE, 1, lambda run: launches_inflated(run, 1.11))
+    assert outcome(CODE, bundle) == "fail"

@@ -15,6 +15,7 @@ from bundles import (
     uncounted_gpu,
     with_counter,
     with_counters,
+    with_plan,
 )
 from kit.counters import DRAM_READ, DRAM_UTILISATION, DRAM_WRITE, SM_UTILISATION, without
 
@@ -184,3 +185,37 @@ def test_counters_of_a_device_that_ran_nothing_disagree():
     extra = {device: counters, other: replace(counters, device=other)}
     bundle = replace(bundle, cases=bundle.cases | {DECODE: replace(case, counters=extra)})
     assert changed(bundle) == {"GK003": "fail"}
+
+
+def test_nsight_compute_counts_single_launches():
+    bundle = with_counters(honest_gpu(), DECODE, lambda found: replace(found, mode="device_loop"))
+    assert changed(bundle) == {CODE: "fail"}
+    (finding,) = findings(CODE, bundle)
+    assert finding.required == "single, by ncu"
+
+
+@pytest.mark.parametrize(
+    ("mode", "wanted"), [("unrolled", "pass"), ("single", "fail"), ("device_loop", "fail")]
+)
+def test_jax_counts_in_the_mode_that_was_timed(mode, wanted):
+    bundle = with_plan(honest_gpu(), counters__tool="xla")
+    for case, found in ((GUIDELINE, "single"), (DECODE, mode)):
+        bundle = with_counters(
+            bundle, case, lambda held, found=found: replace(held, tool="xla", mode=found)
+        )
+    assert outcome(CODE, bundle) == wanted
+
+
+@pytest.mark.parametrize(
+    ("kernel", "wanted"),
+    [
+        ("nvjet_sm90_tst_64x8_64x16_2x1_v_bz_NNT", "fail"),
+        ("void cutlass::Kernel2<cutlass_80>(Params)", "pass"),
+        ("_ZN7cutlass7Kernel2IfEEvT_", "pass"),
+    ],
+)
+def test_the_counted_kernel_is_the_timed_one(kernel, wanted):
+    """Names that one tool mangles and another spells out are not compared."""
+    bundle = with_read(kernels=(kernel,))
+    assert outcome(CODE, bundle) == wanted
+    assert outcome(CODE, with_read(kernels=())) == "pass"

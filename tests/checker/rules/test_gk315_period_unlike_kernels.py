@@ -81,7 +81,7 @@ def test_a_kernel_bound_by_memory_takes_as_long_at_any_clock():
 
 
 def test_a_trace_at_an_unheard_of_clock_explains_no_more_than_a_quarter():
-    """No series stands behind that clock: an H200 showed 0.995 to 1.14 times that of the windows."""
+    """No series stands behind it: an H200 showed 0.995 to 1.14 times the windows' clock."""
     for factor, wanted in ((1 / 1.31, "pass"), (1 / 1.33, "warn")):
         assert outcome(CODE, scaled(honest_gpu(), GUIDELINE, 1, factor, clock=1.34)) == wanted
     # Windows cut to nine tenths, and a trace that calls itself slow.

@@ -75,10 +75,10 @@ def test_time_left_over_cannot_be_given_to_the_slope():
 
 
 @pytest.mark.parametrize(
-    ("later_ms", "wanted"), [(-120, "pass"), (-140, "fail"), (120, "pass"), (140, "fail")]
+    ("later_ms", "wanted"), [(-125, "pass"), (-135, "fail"), (115, "pass"), (125, "fail")]
 )
 def test_the_time_after_the_windows_is_the_edge(later_ms, wanted):
-    """Four spans last 4.000 s and are 0.5 ms late; 2.5 % and 25 ms are allowed."""
+    """Four spans of 313 launches last 3.995 s, the time 5 ms more; 2.5 % and 25 ms are allowed."""
     bundle = with_field(
         honest_gpu(), GUIDELINE, 1, "phases.cool_down_start_ns", lambda t: t + later_ms * 1_000_000
     )
@@ -87,7 +87,9 @@ def test_the_time_after_the_windows_is_the_edge(later_ms, wanted):
         assert changed(bundle) == {CODE: "fail"}
 
 
-@pytest.mark.parametrize(("later_ms", "wanted"), [(-240, "fail"), (-80, "pass"), (200, "fail")])
+@pytest.mark.parametrize(
+    ("later_ms", "wanted"), [(-280, "fail"), (-240, "pass"), (120, "pass"), (160, "fail")]
+)
 def test_power_rises_with_the_first_launch(later_ms, wanted):
     """The recorded power rises 114 ms after it: 150 ms early to 250 ms late are allowed."""
 

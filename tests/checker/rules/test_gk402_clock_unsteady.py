@@ -10,6 +10,7 @@ from bundles import (
     honest_gpu,
     outcome,
     result,
+    with_column,
     with_table,
     without_column,
     without_table,

@@ -82,3 +82,22 @@ def test_an_unknown_limit_proves_nothing(name):
 
 def test_a_cpu_is_not_judged():
     assert outcome(CODE, honest_cpu()) == "not_applicable"
+
+
+@pytest.mark.parametrize(
+    ("default_mw", "wanted"), [(700_000, "pass"), (707_000, "pass"), (707_001, "warn")]
+)
+def test_a_default_other_than_the_products_is_remarked_on(default_mw, wanted):
+    bundle = honest_gpu("closed")
+    for side in ("before", "after"):
+        for name in ("power_default_mw", "power_enforced_mw", "power_maximum_mw"):
+            bundle = in_every_run(bundle, with_field, f"limits_{side}.{name}", default_mw)
+    assert outcome(CODE, bundle) == wanted
+
+
+def test_a_limit_that_was_raised_on_paper_leaves_the_cap_unreached():
+    bundle = honest_gpu()
+    for side in ("before", "after"):
+        for name in ("power_default_mw", "power_enforced_mw", "power_maximum_mw"):
+            bundle = in_every_run(bundle, with_field, f"limits_{side}.{name}", 750_000)
+    assert changed(bundle) == {CODE: "warn", "GK411": "fail"}

@@ -4,6 +4,7 @@ import pytest
 
 from bundles import (
     GUIDELINE,
+    PLAIN,
     findings,
     honest_cpu,
     honest_gpu,
@@ -14,6 +15,7 @@ from bundles import (
     with_hlo,
     with_run,
 )
+from forgeries import launches_inflated
 
 CODE = "GK502"
 
@@ -97,3 +99,32 @@ def test_a_program_that_cannot_be_read_has_no_light():
     found = result(CODE, with_hlo(honest_gpu(), GUIDELINE, lambda _: "nothing"))
     assert found.outcome == "unproven"
     assert "the arithmetic of its program is unknown" in found.reason
+
+
+@pytest.mark.parametrize("name", ["NVIDIA H200", "Somebody's GPU"])
+def test_one_sm_less_does_not_hide_ten_times_the_launches(name):
+    bundle = with_environment(honest_gpu(), device__sm_count=131, device__name=name)
+    assert outcome(CODE, bundle) == "unproven"
+    broken = with_run(bundle, GUIDELINE, 1, lambda run: launches_inflated(run, 10))
+    assert outcome(CODE, broken) == "fail"
+    (finding,) = findings(CODE, broken)
+    assert finding.found.startswith("6892 TFLOP/s")
+    assert ("ceiling of H200 SXM or H200 NVL" in finding.required) == (name == "NVIDIA H200")
+
+
+@pytest.mark.parametrize(("factor", "wanted"), [(1.14, "unproven"), (1.18, "fail")])
+def test_the_ceiling_of_a_known_name_is_its_light(factor, wanted):
+    """86.9 % of an H200's light at the sampled clock."""
+    bundle = with_environment(honest_gpu(), device__sm_count=131)
+    for number in (1, 2, 3):
+        bundle = with_run(bundle, GUIDELINE, number, lambda run: launches_inflated(run, factor))
+    assert outcome(CODE, bundle) == wanted
+
+
+@pytest.mark.parametrize(("cores", "wanted"), [(4, "not_applicable"), (1, "not_applicable")])
+def test_a_cpu_has_a_ceiling_too(cores, wanted):
+    bundle = with_environment(honest_cpu(), cpu_logical_cores=cores)
+    assert outcome(CODE, bundle) == wanted
+    broken = with_run(bundle, PLAIN, 1, lambda run: launches_inflated(run, 1_000_000))
+    assert outcome(CODE, broken) == "fail"
+    assert f"the ceiling of {cores} cores" in findings(CODE, broken)[0].required

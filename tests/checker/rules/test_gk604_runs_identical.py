@@ -16,9 +16,12 @@ from bundles import (
     with_run,
     with_table,
 )
+from forgeries import jittered
+from kit.checker.likeness import likenesses
 from kit.trace import Table
 
 CODE = "GK604"
+TIMES = ("t_ns", "enqueue_start_ns", "enqueue_end_ns")
 
 
 def copied(bundle, case, file, columns):
@@ -114,3 +117,56 @@ def test_kernels_of_another_run():
     (finding,) = findings(CODE, bundle)
     assert finding.place.endswith("-03/kernels.csv")
     assert finding.found.startswith("start_ns is that of ")
+
+
+def replicate_of_the_first(bundle, seed):
+    """Run 2 with the series of run 1 and noise on top of each, moved to its own time."""
+    first, second = bundle.cases[GUIDELINE].runs[:2]
+    by_ns = second.document.timing.start.before_ns - first.document.timing.start.before_ns
+
+    def moved(table):
+        times = {name: table[name] + by_ns for name in TIMES if name in table}
+        return Table(table.columns | times)
+
+    def take(run):
+        copy = {file: moved(first.tables[file]) for file in ("windows.csv", "clocks.csv")}
+        copy["power.csv"] = moved(first.tables["power.csv"])
+        return jittered(replace(run, tables=run.tables | copy), seed)
+
+    return with_run(bundle, GUIDELINE, 2, take, derive=False)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_noise_does_not_make_a_copy_a_run(seed):
+    bundle = replicate_of_the_first(honest_gpu(), seed)
+    assert outcome(CODE, bundle) == "fail"
+    (finding,) = findings(CODE, bundle)
+    assert finding.place.endswith("-02")
+    assert "move as in" in finding.found
+
+
+def test_the_limit_is_the_edge():
+    """What two honest runs and a copy correlate by lies far to both sides of it."""
+    honest = honest_gpu().cases[GUIDELINE].runs
+    assert all(like.correlation < 0.5 for like in likenesses(honest, -2.0))
+    copied_runs = replicate_of_the_first(honest_gpu(), 1).cases[GUIDELINE].runs[:2]
+    (like,) = likenesses(copied_runs, 0.0)
+    assert like.correlation > 0.9
+    assert not list(likenesses(copied_runs, like.correlation))
+    assert list(likenesses(copied_runs, like.correlation - 1e-6))
+
+
+def test_a_copy_that_begins_three_steps_later_is_found_too():
+    bundle = replicate_of_the_first(honest_gpu(), 1)
+
+    def later(table):
+        return Table(table.columns | {"t_ns": table["t_ns"] + 300_000_000})
+
+    for file in ("clocks.csv", "power.csv"):
+        bundle = with_table(bundle, GUIDELINE, 2, file, later)
+    assert outcome(CODE, bundle) == "fail"
+
+
+def test_three_hundred_runs_are_compared_at_once():
+    runs = honest_gpu().cases[GUIDELINE].runs * 100
+    assert len(list(likenesses(runs, 0.85))) == 3 * 100 * 99 // 2

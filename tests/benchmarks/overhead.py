@@ -1,0 +1,75 @@
+"""How close a bundle's periods come to its kernels' own times, and its replicates to one another.
+
+    python tests/benchmarks/overhead.py BUNDLE... [--json FILE]
+
+Reads bundles, measures nothing. `÷ kernel` is the period over the kernels' time in the trace, at
+the clock of each, and the largest of all runs; other figures are those of the median run.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+from kit.bundle.reader import parse, read_container
+from kit.checker.recomputed import recompute
+
+
+def rows(path):
+    """A row for each case of the bundle that was measured."""
+    bundle = parse(read_container(path))
+    devices = {device.id: device.name for device in bundle.environment.devices}
+    for case in recompute(bundle):
+        runs = [entry.metrics for entry in case.runs if entry.metrics is not None]
+        if not runs:
+            continue
+        middle = sorted(runs, key=lambda run: run.mean_period_ns)[len(runs) // 2]
+        document = case.runs[0].run.document
+        yield {
+            "case": case.case.id,
+            "device": devices[middle.device],
+            "dispatch": document.dispatch.mode,
+            "implementation": document.executable.implementation,
+            "sets": document.rotation.sets,
+            "runs": len(runs),
+            "period_us": case.metrics.period_ns / 1e3,
+            "tflops": case.metrics.flops_per_s / 1e12,
+            "sol_fraction": middle.sol_fraction,
+            "clock_mhz": middle.graphics_mhz,
+            "power_w": scaled(middle.power_average_mw, 1e-3),
+            "period_over_kernel": max(
+                (run.period_over_kernel for run in runs if run.period_over_kernel is not None),
+                default=None,
+            ),
+            "replicate_range": case.metrics.replicate_range,
+        }
+
+
+def scaled(value, factor):
+    """The product, or None of nothing."""
+    return None if value is None else value * factor
+
+
+def shown(value, form):
+    """The value in a format, or a dash."""
+    return "-" if value is None else format(value, form)
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("bundles", type=Path, nargs="+")
+    arguments.add_argument("--json", type=Path)
+    given = arguments.parse_args()
+    found = [row for path in given.bundles for row in rows(path)]
+    print(f"{'case':38} {'dispatch':12} {'runs':>4} {'µs':>10} {'÷ kernel':>9} {'range %':>8}")
+    for row in found:
+        print(
+            f"{row['case']:38} {row['dispatch']:12} {row['runs']:4} {row['period_us']:10.3f} "
+            f"{shown(row['period_over_kernel'], '9.4f'):>9} "
+            f"{shown(scaled(row['replicate_range'], 100), '8.2f'):>8}"
+        )
+    if given.json:
+        given.json.write_text(json.dumps({"rows": found}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""What the telemetry sampler costs the launches: periods with it over periods without it.
+
+    python tests/benchmarks/sampler_effect.py [--m M --n N --k K] [--format F] [--json FILE]
+
+One process keeps one GPU busy. Stretches of two seconds with a sampler at the kit's own periods
+alternate with stretches without one, so that a drift of clocks meets both alike; CUDA events time
+each stretch. The ratio is that of the medians.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from kit import cuda_driver
+from kit.backends import Build, backend
+from kit.fill import fill_seed
+from kit.number_format import number_format
+from kit.plan import Backend, Case
+from kit.rotation import input_bytes, sets_required
+from kit.ruleset import CURRENT, ruleset
+from kit.runner.dispatch import Chooser, Try, pilot
+from kit.system import DeviceAddress, gpus
+from kit.telemetry.sampler import Sampler
+from kit.timing import timer
+from kit.trace import CLOCKS, ENERGY, HOST, POWER
+from kit.workload import Workload
+
+PERIODS_MS = {CLOCKS.file: 20, POWER.file: 50, ENERGY.file: 200, HOST.file: 50}
+STRETCH_S, PAIRS = 2.0, 8
+
+
+def busy(gemms, per_call, period_ns, seconds):
+    """Mean period in ns over a stretch of launches, by CUDA events."""
+    calls = max(1, int(seconds * 1e9 / (period_ns * per_call)))
+    clock = timer("cuda_events", gemms, time.monotonic_ns)
+    clock.start()
+    last = gemms.enqueue(calls)
+    clock.boundary(last)
+    clock.finish(last)
+    return clock.durations_ns()[0] / (calls * per_call)
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name, default in (("m", 16), ("n", 8192), ("k", 8192)):
+        arguments.add_argument(f"--{name}", type=int, default=default)
+    arguments.add_argument("--format", default="bf16")
+    arguments.add_argument("--json", type=Path)
+    given = arguments.parse_args()
+    row = number_format(given.format)
+    work = Workload("benchmark", given.m, given.n, given.k, 1, row.default_layout)
+    gpu = gpus()[0]
+    address = DeviceAddress(gpu.pci_bus_id, gpu.uuid)
+    gemms = backend("jax_gemm", "cuda", Case("benchmark", work, row.name))
+    seed = fill_seed(0, None, "benchmark")
+    fewest = sets_required(input_bytes(work, row), cuda_driver.describe().l2_bytes)
+    plan = Backend("jax_gemm", "cuda", "auto", "library", 0)
+    chooser = Chooser(plan, ruleset(CURRENT), time.monotonic_ns, lambda _: None)
+    settled = chooser.settle(gemms, Try("library", fewest, "uniform", seed))
+    executable, _ = gemms.compile(settled.mode, settled.sets, Build("library"))
+    gemms.allocate(settled.sets, "uniform", seed)
+    per_call = executable.gemms_per_call
+    period_ns = pilot(gemms, per_call, time.monotonic_ns).period_ns / per_call
+    period_ns = busy(gemms, per_call, period_ns, 4.0)
+    periods = {True: [], False: []}
+    for pair in range(PAIRS):
+        for sampled in (True, False) if pair % 2 else (False, True):
+            with tempfile.TemporaryDirectory() as folder:
+                if not sampled:
+                    busy(gemms, per_call, period_ns, 0.5)
+                    periods[sampled].append(busy(gemms, per_call, period_ns, STRETCH_S))
+                    continue
+                with Sampler.start(
+                    "nvml", address, PERIODS_MS, 60.0, time.monotonic_ns(), Path(folder)
+                ):
+                    busy(gemms, per_call, period_ns, 0.5)
+                    periods[sampled].append(busy(gemms, per_call, period_ns, STRETCH_S))
+    with_it, without = (statistics.median(periods[sampled]) for sampled in (True, False))
+    found = {
+        "shape": [given.m, given.n, given.k],
+        "format": row.name,
+        "dispatch": settled.mode,
+        "sampled_ns": periods[True],
+        "unsampled_ns": periods[False],
+        "ratio": with_it / without,
+        "cpus": os.cpu_count(),
+    }
+    print(f"{'shape':>20} {'with µs':>10} {'without µs':>11} {'ratio':>8}")
+    shape = f"{given.m}x{given.n}x{given.k}"
+    print(f"{shape:>20} {with_it / 1e3:10.3f} {without / 1e3:11.3f} {found['ratio']:8.5f}")
+    if given.json:
+        given.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""Forged numbers that fit each other, on real and on built H200 bundles: the physics tells.
+
+Each forgery changes everything that the ones before gave away, as its name says, and its claims are
+derived anew. What stays accepted is so by any offline check: the reason stands beside it.
+"""
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import forgeries
+from bundles import GUIDELINE, codes, honest_gpu, with_environment, with_run, write
+from honest import rederived
+from kit.bundle.reader import parse, read_container
+from kit.checker.judge import judge
+
+COMMITTED = Path(__file__).parents[2] / "submissions" / "open" / "gemm-kit" / "h200-sxm"
+CASE = "square_4096-bf16-nn"
+FORGERIES = {
+    "profiling x 0.9, the rest on the warm-up": (
+        lambda run: forgeries.redistributed(run, 0.9), {"GK317"},
+    ),
+    "profiling x 0.97, the rest on the warm-up": (
+        lambda run: forgeries.redistributed(run, 0.97), {"GK317"},
+    ),
+    "windows, anchor and controls x 0.9": (
+        lambda run: forgeries.shortened(run, 0.9), {"GK318"},
+    ),
+    "windows, anchor, controls and cool-down x 0.9": (
+        lambda run: forgeries.shortened(run, 0.9, with_cool_down=True), {"GK318"},
+    ),
+    "anchors 49.9 ms wide": (forgeries.fat_anchors, {"GK309"}),
+    "the whole time line x 0.9": (lambda run: forgeries.squeezed(run, 0.9), {"GK412"}),
+    "launches x 1.11": (lambda run: forgeries.launches_inflated(run, 1.11), {"GK305"}),
+    "power and energy x 0.7": (lambda run: forgeries.power_scaled(run, 0.7), {"GK411"}),
+    "event bits and counters cleared": (forgeries.events_cleared, {"GK411"}),
+    "zero fill sold as uniform": (
+        lambda run: forgeries.telemetry_of(run, "zero_4096"), {"GK411"},
+    ),
+}  # fmt: skip
+
+
+@cache
+def committed(name):
+    """A committed bundle, measured on an H200."""
+    return parse(read_container(COMMITTED / name))
+
+
+def forged(bundle, case, change, number=1):
+    return with_run(bundle, case, number, change)
+
+
+def failed(bundle):
+    found = codes(bundle)
+    assert "error" not in found.values()
+    return {code for code, outcome in found.items() if outcome == "fail"}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_real_bundle_forged(name):
+    change, named = FORGERIES[name]
+    assert named <= failed(forged(committed("2026-11-29-formats"), CASE, change))
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_built_bundle_forged(name):
+    change, named = FORGERIES[name]
+    assert named <= failed(forged(honest_gpu(), GUIDELINE, change))
+
+
+@pytest.mark.parametrize("bundle", ["2026-11-29-formats", "2026-11-29-guideline"])
+def test_a_real_bundle_is_honest(bundle):
+    assert failed(committed(bundle)) == set()
+
+
+def test_clocks_that_were_scaled():
+    def scale(run):
+        clocks = run.tables["clocks.csv"]
+        mhz = clocks["graphics_mhz"] * 0.95
+        new = forgeries.columns(clocks, graphics_mhz=mhz, sm_mhz=mhz)
+        return forgeries.with_tables(run, clocks=new)
+
+    assert "GK412" in failed(forged(committed("2026-11-29-formats"), CASE, scale))
+
+
+def test_an_unknown_device_with_ten_times_the_launches():
+    bundle = with_environment(committed("2026-11-29-formats"), device__sm_count=131)
+    bundle = forged(bundle, CASE, lambda run: forgeries.launches_inflated(run, 10))
+    assert "GK502" in failed(bundle)
+
+
+def test_a_forged_bundle_that_was_sealed_again_is_not_compliant(tmp_path):
+    bundle = forged(
+        committed("2026-11-29-guideline"),
+        "guideline_8192x8192x16384-bf16-nn",
+        lambda run: forgeries.shortened(run, 0.95),
+    )
+    verdict = judge(write(rederived(bundle), tmp_path / "forged"))
+    assert verdict.judgement == "not_compliant"
+    assert {rule.code for rule in verdict.rules if rule.outcome == "fail"} == {"GK318"}
+
+
+def consistent(run, share):
+    """All that bears on the period scaled alike: windows, controls, leads, kernels, slope."""
+    run = forgeries.shortened(run, share)
+    document, kernels = run.document, run.tables["kernels.csv"]
+    end = document.timing.end.after_ns
+    spent = document.phases.cool_down_start_ns - end
+    windows = run.tables["windows.csv"]
+    profiling = windows["phase"] == 1
+    period = windows["duration_ns"][profiling].sum() / windows["launches"][profiling].sum()
+    controls = tuple(
+        replace(
+            entry,
+            launches=round(spent / 3 / period),
+            duration_ns=round(spent / 3),
+        )
+        if entry.name == "host_slope"
+        else entry
+        for entry in document.timing.controls
+    )
+    scaled = forgeries.columns(
+        kernels, start_ns=kernels["start_ns"] * share, duration_ns=kernels["duration_ns"] * share
+    )
+    run = replace(
+        run, document=replace(document, timing=replace(document.timing, controls=controls))
+    )
+    return forgeries.with_tables(run, kernels=scaled)
+
+
+@pytest.mark.parametrize(("share", "wanted"), [(0.9, {"GK318"}), (0.995, set())])
+def test_what_is_scaled_alike_is_bounded_by_the_time_left_over(share, wanted):
+    """Half a per cent stays: the time left over is known no better. Only `audit` decides."""
+    bundle = forged(committed("2026-11-29-formats"), CASE, lambda run: consistent(run, share))
+    assert failed(bundle) == wanted
