@@ -2,10 +2,8 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from battery.bases import DECODE, LOOPED
-from battery.forging import columns, document, runs
+from battery.forging import document, runs
 from battery.registry import manipulation
 from bundles import with_lead
 from kit.trace import WINDOWS
@@ -154,14 +152,3 @@ def allocator_not_read(bundle):
 def drains_left_out(bundle):
     """A host clock that never waited for the device."""
     return runs(bundle, document(loops__drains=0))
-
-
-@manipulation("GK305", "M05")
-def lead_shrinks(bundle):
-    """The host falls behind in the second half of profiling."""
-
-    def late(values):
-        values[-20:] += np.linspace(0, 60e6, 20).astype(np.int64)
-        return np.sort(values)
-
-    return runs(bundle, columns(WINDOWS.file, enqueue_start_ns=late, enqueue_end_ns=late))

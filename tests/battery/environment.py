@@ -52,7 +52,7 @@ def _called(bundle, name, **facts):
     return with_system(changed, accelerator_model_name=name)
 
 
-@manipulation("GK502", "M26", base="closed", variants={
+@manipulation("GK109", "M26", base="closed", variants={
     "H100 PCIe": {"name": "NVIDIA H100 PCIe"}, "B200": {"name": "NVIDIA B200"},
     "A100": {"name": "NVIDIA A100-SXM4-80GB"}, "H100": {"name": "NVIDIA H100 80GB HBM3"},
 })  # fmt: skip
@@ -67,7 +67,7 @@ def gpu_renamed_in_the_environment_only(bundle):
     return with_environment(bundle, device__name="NVIDIA H100 PCIe")
 
 
-@manipulation("GK502", "M18", base="closed", variants={
+@manipulation("GK109", "M18", base="closed", variants={
     "sm_count": {"facts": {"sm_count": 131}}, "bus": {"facts": {"memory_bus_bits": 5120}},
     "capability": {"facts": {"compute_capability": "10.0"}},
     "bus_gh200": {"facts": {"memory_bus_bits": 6144}},
@@ -113,7 +113,7 @@ def _as_cpu(bundle):
     return runs(replace(bundle, cases=cases), change)
 
 
-@manipulation("GK102", "M12", variants={"alone": {"factor": 1}, "x10": {"factor": 10}})
+@manipulation("GK108", "M12", variants={"alone": {"factor": 1}, "x10": {"factor": 10}})
 def gpu_called_a_cpu(bundle, factor):
     """In the open division the GPU's platform is called a CPU, which spares every GPU rule."""
     bundle = _more_launches(bundle, factor) if factor > 1 else bundle
@@ -221,7 +221,7 @@ def identity_left_out(bundle, name):
     return runs(bundle, document(**{name: None}))
 
 
-@manipulation("GK502", "M18", base="closed")
+@manipulation("GK109", "M18", base="closed")
 def maximum_clock_raised(bundle):
     """The device's maximum clock is told higher, and the sampled clocks with it."""
     return runs(with_environment(bundle, device__maximum_graphics_mhz=2100),

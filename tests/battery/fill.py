@@ -62,7 +62,7 @@ def zeros_with_invented_buffers(bundle):
     return runs(bundle, change)
 
 
-@manipulation("GK417", "M20", base="closed")
+@manipulation("GK411", "M20", base="closed")
 def zeros_measured_and_sold_as_uniform(bundle):
     """A test of zeros gives the times and the telemetry; every content is recomputed as uniform."""
     case = honest_gpu.GUIDELINE

@@ -5,6 +5,7 @@ Functions on one run take and return a `RunEvidence`; `runs` puts them to work o
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from kit.trace import CLOCKS, ENERGY, HOST, KERNELS, OUTPUTS, POWER, PROFILING, 
 RunChange = Callable[[RunEvidence], RunEvidence]
 TELEMETRY = (CLOCKS.file, POWER.file, ENERGY.file, HOST.file)
 HOST_TIMES = ("t_ns", "enqueue_start_ns", "enqueue_end_ns")
+_UTC = "%Y-%m-%dT%H:%M:%SZ"
 NO_COUNTER = ("t_ns", "burst_ns", "duration_ns", "enqueue_start_ns", "enqueue_end_ns", "start_ns")
 
 
@@ -208,7 +210,7 @@ def kernels(factor: float, clock: float = 1.0) -> RunChange:
 
 
 def time_line(convert: Callable[[int], int]) -> RunChange:
-    """Every host time of the run, in documents and tables, moved by one function."""
+    """Every host time of the run, in documents and tables, moved by one function; dates follow."""
 
     def anchor(found):
         return Anchor(convert(found.before_ns), convert(found.after_ns))
@@ -219,10 +221,14 @@ def time_line(convert: Callable[[int], int]) -> RunChange:
             name: convert(getattr(found.phases, name))
             for name in ("idle_start_ns", "idle_end_ns", "cool_down_start_ns", "cool_down_end_ns")
         }
+        begun = datetime.strptime(found.started_utc, _UTC) + timedelta(
+            seconds=(convert(found.started_ns) - found.started_ns) * 1e-9
+        )
         timing = replace(found.timing, start=anchor(found.timing.start),
                          end=anchor(found.timing.end))  # fmt: skip
         found = replace(
             found,
+            started_utc=begun.strftime(_UTC),
             started_ns=convert(found.started_ns),
             ended_ns=convert(found.ended_ns),
             timing=timing,

@@ -22,19 +22,19 @@ def _text(bundle, change, case=GUIDELINE):
     return with_hlo(bundle, case, edit)
 
 
-@manipulation("GK304", "M04", base="closed", variants={"small": {"size": 16}, "large": {"size": 32768}})
+@manipulation("GK206", "M04", base="closed", variants={"small": {"size": 16}, "large": {"size": 32768}})
 def every_shape_another(bundle, size):
     """Every shape of the program is another one."""
     return _text(bundle, lambda t: re.sub(r"\[\d+,\d+\]", f"[{size},{size}]", t), CLOSED)
 
 
-@manipulation("GK304", "M04")
+@manipulation("GK206", "M04")
 def k_halved(bundle):
     """The products go over half of K."""
     return _text(bundle, lambda t: t.replace("16384", "8192"))
 
 
-@manipulation("GK304", "M04")
+@manipulation("GK206", "M04")
 def k_halved_and_n_doubled(bundle):
     """The products are of another shape with as many operations."""
     return _text(bundle, lambda t: t.replace("bf16[8192,8192]", "bf16[8192,16384]").replace(
@@ -42,7 +42,7 @@ def k_halved_and_n_doubled(bundle):
         "%a_0_.1 = bf16[8192,16384]", "%a_0_.1 = bf16[8192,8192]"))  # fmt: skip
 
 
-@manipulation("GK304", "M04", base="formats")
+@manipulation("GK316", "M04", base="formats")
 def loop_multiplies_one_pair(bundle):
     """All products of the loop read the first set's A and B."""
 
@@ -53,7 +53,7 @@ def loop_multiplies_one_pair(bundle):
     return _text(bundle, same, LOOPED)
 
 
-@manipulation("GK304", "M04", base="closed")
+@manipulation("GK316", "M04", base="closed")
 def unrolled_call_multiplies_one_pair(bundle):
     """Both products of an unrolled call read the same operands."""
 
@@ -63,13 +63,13 @@ def unrolled_call_multiplies_one_pair(bundle):
     return _text(bundle, same, DECODE)
 
 
-@manipulation("GK304", "M04", base="closed")
+@manipulation("GK316", "M04", base="closed")
 def unrolled_call_multiplies_a_by_itself(bundle):
     """A product reads A twice and B never."""
     return _text(bundle, lambda t: t.replace("%b.1), custom_call", "%b.0), custom_call"), DECODE)
 
 
-@manipulation("GK304", "M04", variants={
+@manipulation("GK206", "M04", variants={
     "alpha_0": {"old": '"alpha_real":1', "new": '"alpha_real":0'},
     "beta_1": {"old": '"beta":0', "new": '"beta":1'},
     "epilogue": {"old": '"epilogue":"DEFAULT"', "new": '"epilogue":"RELU"'},
@@ -80,7 +80,7 @@ def another_product(bundle, old, new):
     return _text(bundle, lambda t: t.replace(old, new))
 
 
-@manipulation("GK304", "M04", variants={
+@manipulation("GK206", "M04", variants={
     "lhs": {"old": '"lhs_contracting_dimensions":["1"]', "new": '"lhs_contracting_dimensions":["0"]'},
     "rhs": {"old": '"rhs_contracting_dimensions":["0"]', "new": '"rhs_contracting_dimensions":["1"]'},
     "batch": {"old": '"lhs_batch_dimensions":[]', "new": '"lhs_batch_dimensions":["0"]'},
@@ -90,20 +90,20 @@ def another_contraction(bundle, old, new):
     return _text(bundle, lambda t: t.replace(old, new))
 
 
-@manipulation("GK304", "M04")
+@manipulation("GK316", "M04")
 def alias_removed(bundle):
     """The output is not written over a donated buffer."""
     return _text(bundle, lambda t: t.replace(
         "input_output_alias={ {}: (0, {}, may-alias) }, ", ""))  # fmt: skip
 
 
-@manipulation("GK304", "M04", base="closed")
+@manipulation("GK316", "M04", base="closed")
 def alias_covers_one_output(bundle):
     """Only the first of two outputs is written over a donated buffer."""
     return _text(bundle, lambda t: t.replace(", {1}: (1, {}, may-alias)", ""), DECODE)
 
 
-@manipulation("GK304", "M04", base="closed")
+@manipulation("GK316", "M04", base="closed")
 def both_outputs_in_one_buffer(bundle):
     """Both outputs are written over one donated buffer."""
     return _text(bundle, lambda t: t.replace("{1}: (1, {}, may-alias)", "{1}: (0, {}, may-alias)"),
@@ -115,9 +115,12 @@ def _before_product(line):
 
 
 BIG = "bf16[8192,16384]{1,0}"
+PLAIN = dict.fromkeys(("copy", "transpose", "convert", "pad", "fusion", "copy_start", "custom_call",
+                       "unnamed", "unknown_opcode"), "GK304")  # fmt: skip
+HIDDEN = dict.fromkeys(("spaced", "unbalanced", "commented", "tab"), "GK206")
 
 
-@manipulation("GK304", "M04", base="closed", variants={
+@manipulation(PLAIN | HIDDEN, "M04", base="closed", variants={
     "copy": {"line": "%c.1 = BIG copy(%a.0)"},
     "transpose": {"line": "%c.1 = BIG transpose(%a.0), dimensions={1,0}"},
     "convert": {"line": "%c.1 = f32[8192,16384]{1,0} convert(%a.0)"},
@@ -139,14 +142,14 @@ def work_beside_the_product(bundle, line):
                  CLOSED)  # fmt: skip
 
 
-@manipulation("GK304", "M04")
+@manipulation("GK206", "M04")
 def brace_closes_early(bundle):
     """A closing brace makes a reader believe that the program ends before its last work."""
     return _text(bundle, lambda t: t.replace(
         "  ROOT", f"}}\n  %c.1 = {BIG} transpose(%a_0_.1), dimensions={{1,0}}\n  ROOT", 1))  # fmt: skip
 
 
-@manipulation("GK304", "M04", variants={"before": {"before": True}, "after": {"before": False}})
+@manipulation("GK206", "M04", variants={"before": {"before": True}, "after": {"before": False}})
 def two_entries(bundle, before):
     """Two computations are called the entry; only one is honest."""
     other = (
@@ -158,7 +161,7 @@ def two_entries(bundle, before):
     return _text(bundle, lambda t: f"{t}\n{other}")
 
 
-@manipulation("GK304", "M04")
+@manipulation("GK206", "M04")
 def transpose_behind_a_bitcast(bundle):
     """An instruction that costs nothing is given a body that transposes."""
     shape, other = "bf16[8192,16384]{1,0}", "bf16[16384,8192]{1,0}"
@@ -192,7 +195,7 @@ def trips_of_the_loop(bundle, trips):
         r'"known_trip_count":\{"n":"\d+"', f'"known_trip_count":{{"n":"{trips}"', t), LOOPED)  # fmt: skip
 
 
-@manipulation("GK304", "M04", base="formats")
+@manipulation("GK206", "M04", base="formats")
 def product_left_out_of_the_loop(bundle):
     """One product of the loop is not there; its output is the input that came in."""
 
@@ -230,7 +233,7 @@ def another_type_multiplied(bundle, kind):
     return _text(bundle, lambda t: t.replace("bf16[", f"{kind}["), case)
 
 
-@manipulation("GK205", "M18", base="closed")
+@manipulation("GK206", "M18", base="closed")
 def output_type_narrowed(bundle):
     """Only the output is of another type."""
     case = CLOSED
@@ -257,29 +260,28 @@ def left_out(bundle):
     return _replaced(bundle, GUIDELINE, hlo={})
 
 
-@manipulation("GK607", "M26")
+@manipulation("GK607", "M26", base="closed")
 def of_another_program(bundle):
     """The text is that of another program than the tuner's candidates name."""
-    ((old, _),) = bundle.cases[GUIDELINE].hlo.items()
-    before = bundle.cases[GUIDELINE].runs[0].document.dispatch.candidates
-    bundle = _text(bundle, lambda t: t.replace('"selected_algorithm":"1"', '"selected_algorithm":"2"'))
-    assert old
-    return runs(bundle, document(dispatch__candidates=before))
+    changed = _text(bundle, lambda t: t.replace(
+        '"selected_algorithm":"0"', '"selected_algorithm":"2"'), CLOSED)  # fmt: skip
+    before = bundle.cases[CLOSED].runs[0].document.dispatch.candidates
+    return runs(changed, document(dispatch__candidates=before), case=CLOSED)
 
 
-@manipulation("GK304", "M04")
+@manipulation("GK206", "M04")
 def empty(bundle):
     """The program's text is a module without instructions."""
     return with_hlo(bundle, GUIDELINE, lambda _: "HloModule jit_gemms\n\nENTRY %main () -> () {\n}\n")
 
 
-@manipulation("GK304", "M04", base="closed", variants={"words": {"text": "no program\n"}, "none": {"text": "\n"}})
+@manipulation("GK206", "M04", base="closed", variants={"words": {"text": "no program\n"}, "none": {"text": "\n"}})
 def no_module(bundle, text):
     """The program's text is no HLO."""
     return with_hlo(bundle, CLOSED, lambda _: text)
 
 
-@manipulation("GK304", "M04", base="formats")
+@manipulation("GK316", "M04", base="formats")
 def loop_on_its_own_outputs(bundle):
     """The loop's products read an output in place of A, so that its contents stay in the cache."""
     draw = np.random.default_rng(1)
@@ -292,7 +294,7 @@ def loop_on_its_own_outputs(bundle):
     return _text(bundle, chained, LOOPED)
 
 
-@manipulation("GK304", "M04", base="cpu", variants={
+@manipulation({"shape": "GK206", "contraction": "GK206", "two_dots": "GK304"}, "M04", base="cpu", variants={
     "shape": {"old": "f32[256,256]", "new": "f32[64,256]"},
     "contraction": {"old": "lhs_contracting_dims={1}", "new": "lhs_contracting_dims={0}"},
     "two_dots": {"old": "  ROOT %dot_general.0", "new":

@@ -201,7 +201,7 @@ def lock_planned_but_not_made(bundle):
     return with_plan(bundle, test_type__lock=True)
 
 
-@manipulation("GK004", "M26", variants={
+@manipulation("GK612", "M26", base="closed", variants={
     "1985": {"utc": "1985-10-26T01:21:00Z"}, "later": {"utc": "2027-01-01T00:00:00Z"},
 })  # fmt: skip
 def run_of_another_day(bundle, utc):
@@ -209,7 +209,7 @@ def run_of_another_day(bundle, utc):
     return runs(bundle, document(started_utc=utc))
 
 
-@manipulation("GK004", "M26", variants={"1999": {"utc": "1999-01-01T00:00:00Z"}})
+@manipulation("GK612", "M26", base="closed", variants={"1999": {"utc": "1999-01-01T00:00:00Z"}})
 def journal_of_another_day(bundle, utc):
     """The journal's date is not that of its runs."""
     return replace(bundle, journal=replace(bundle.journal, started_utc=utc))

@@ -51,13 +51,13 @@ def _renamed(bundle, new):
     return with_runs(replace(changed, cases={new: found}), {new: kept})
 
 
-@manipulation("GK003", "M26")
+@manipulation("GK611", "M26")
 def case_called_another(bundle):
     """The case bears the name of a larger problem in another format."""
     return _renamed(bundle, "square_16384-fp64-nn")
 
 
-@manipulation("GK003", "M26", variants={"square": {"name": "square_16384"}})
+@manipulation("GK611", "M26", variants={"square": {"name": "square_16384"}})
 def workload_called_another(bundle, name):
     """The workload bears another name than its case."""
     return _workload(bundle, name=name)

@@ -15,7 +15,7 @@ REGISTERS = ("power_instant_mw", "power_average_mw")
 LIMITS = ("limits_before", "limits_after")
 
 
-@manipulation("GK406", "M14", variants={
+@manipulation({"x0.7": "GK411", "x0.9": "GK411", "x0.94": "GK411", "x1.1": "GK406"}, "M14", variants={
     "x0.7": {"factor": 0.7}, "x0.9": {"factor": 0.9}, "x0.94": {"factor": 0.94},
     "x1.1": {"factor": 1.1},
 })  # fmt: skip
@@ -69,7 +69,7 @@ def _energy_follows(run, watts):
     return table(ENERGY.file, follow)(run)
 
 
-@manipulation("GK409", "M14", variants={"600W": {"watts": 600}, "690W": {"watts": 690}})
+@manipulation("GK412", "M14", variants={"600W": {"watts": 600}, "690W": {"watts": 690}})
 def power_and_energy_constant(bundle, watts):
     """One reading but for a milliwatt, and an energy that grows evenly."""
 
@@ -87,7 +87,7 @@ def power_and_energy_constant(bundle, watts):
     return runs(bundle, change)
 
 
-@manipulation("GK409", "M14")
+@manipulation("GK412", "M14")
 def power_noise_of_a_generator(bundle):
     """Power under load is drawn anew at every sample, though the registers step every 100 ms."""
 
@@ -102,14 +102,14 @@ def power_noise_of_a_generator(bundle):
     return runs(bundle, change)
 
 
-@manipulation("GK409", "M14")
+@manipulation("GK318", "M14")
 def instant_power_is_the_average(bundle):
     """One register is a copy of the other."""
     return runs(bundle, table(POWER.file, lambda t: Table(
         t.columns | {"power_instant_mw": t["power_average_mw"]})))  # fmt: skip
 
 
-@manipulation("GK407", "M14", variants={"2s": {"seconds": 2}, "10s": {"seconds": 10}})
+@manipulation({"2s": "GK318", "10s": "GK411"}, "M14", variants={"2s": {"seconds": 2}, "10s": {"seconds": 10}})
 def power_ends_before_the_windows(bundle, seconds):
     """The power falls to rest seconds before the last window ended."""
     by = seconds * 20
@@ -123,7 +123,7 @@ def power_ends_before_the_windows(bundle, seconds):
     return runs(bundle, table(POWER.file, change))
 
 
-@manipulation("GK407", "M23")
+@manipulation("GK318", "M23")
 def power_outlasts_the_windows(bundle):
     """The load goes on for two seconds after the last window: more was launched than is told."""
     by = 40
@@ -169,7 +169,7 @@ def limit_outside_its_range(bundle):
     return _limits(with_system(bundle, hw_notes="power limit 800 W"), enforced=800_000)
 
 
-@manipulation("GK404", "M10")
+@manipulation("GK411", "M10")
 def limit_of_another_product(bundle):
     """The product's own limit is told to be 1000 W, as another product's is."""
     return _limits(bundle, enforced=1_000_000, default=1_000_000, maximum=1_000_000)
@@ -232,19 +232,19 @@ def counter_falls(bundle, name, file):
     return runs(bundle, columns(file, **{name: change}))
 
 
-@manipulation("GK409", "M14", variants={"x1.1": {"factor": 1.1}, "x2": {"factor": 2.0}})
+@manipulation("GK412", "M14", variants={"x1.1": {"factor": 1.1}, "x2": {"factor": 2.0}})
 def counter_outruns_time(bundle, factor):
     """The power cap's counter of nanoseconds grows faster than time does."""
     return runs(bundle, scaled(POWER.file, factor, "sw_power_cap_ns"))
 
 
-@manipulation("GK409", "M14")
+@manipulation("GK411", "M14")
 def cap_counter_still_while_the_bit_is_set(bundle):
     """Every clock sample shows the power cap, and its counter stands still."""
     return runs(bundle, columns(POWER.file, sw_power_cap_ns=lambda v: v * 0 + v[0]))
 
 
-@manipulation("GK402", "M15", base="closed")
+@manipulation("GK411", "M15", base="closed")
 def power_drifts(bundle):
     """The average power falls by a twentieth during profiling."""
 
@@ -267,7 +267,7 @@ def power_of_an_idle_device(bundle, names):
     return runs(bundle, columns(POWER.file, **dict.fromkeys(names, rest)))
 
 
-@manipulation("GK406", "M14", variants={"x0.85": {"factor": 0.85}})
+@manipulation("GK411", "M14", variants={"x0.85": {"factor": 0.85}})
 def clocks_and_power_scaled_together(bundle, factor):
     """Clocks, power and energy all told lower: a tale of a cooler, slower clocked device."""
     return runs(
@@ -279,7 +279,7 @@ def clocks_and_power_scaled_together(bundle, factor):
     )  # fmt: skip
 
 
-@manipulation("GK406", "M10")
+@manipulation("GK411", "M10")
 def declared_limit_with_power_scaled(bundle):
     """A limit of 500 W is declared, and power and energy are scaled to respect it."""
     bundle = _limits(with_system(bundle, hw_notes="power limit 500 W"), enforced=500_000)

@@ -15,7 +15,7 @@ from kit.trace import CLOCKS, ENERGY, POWER, WINDOWS, Table
 BOTH = ("graphics_mhz", "sm_mhz")
 
 
-@manipulation({"x0.95": "GK402", "x0.9": "GK402", "x0.85": "GK502"}, "M12", variants={
+@manipulation({"x0.95": "GK412", "x0.9": "GK412", "x0.85": "GK502"}, "M12", variants={
     "x0.95": {"factor": 0.95}, "x0.9": {"factor": 0.9}, "x0.85": {"factor": 0.85},
 })  # fmt: skip
 def clocks_scaled(bundle, factor):
@@ -25,7 +25,7 @@ def clocks_scaled(bundle, factor):
         run.trace, graphics_mhz=run.trace.graphics_mhz * factor)))  # fmt: skip
 
 
-@manipulation("GK409", "M12", variants={"x0.95": {"factor": 0.95}, "x0.9": {"factor": 0.9}})
+@manipulation("GK502", "M12", variants={"x0.95": {"factor": 0.95}, "x0.9": {"factor": 0.9}})
 def clocks_scaled_on_the_grid(bundle, factor):
     """Clocks told lower on the device's own steps of 15 MHz."""
     return runs(bundle, columns(CLOCKS.file, **{
@@ -38,13 +38,13 @@ def clocks_beyond_the_maximum(bundle):
     return runs(bundle, scaled(CLOCKS.file, 1.1, *BOTH))
 
 
-@manipulation("GK409", "M12")
+@manipulation("GK412", "M12")
 def graphics_clock_unlike_sm_clock(bundle):
     """Only the graphics clock is told lower; the SMs run at another."""
     return runs(bundle, scaled(CLOCKS.file, 0.9, "graphics_mhz"))
 
 
-@manipulation("GK409", "M12")
+@manipulation("GK412", "M12")
 def clocks_off_their_grid(bundle):
     """Clocks between the device's steps of 15 MHz, the same for both columns."""
 
@@ -68,7 +68,7 @@ def _loaded(run, file):
     return (t_ns >= edges[0]) & (t_ns < edges[-1])
 
 
-@manipulation("GK409", "M12", variants={"mean": {"mhz": None}, "low": {"mhz": 1410}})
+@manipulation("GK412", "M12", variants={"mean": {"mhz": None}, "low": {"mhz": 1410}})
 def clocks_constant(bundle, mhz):
     """One clock all through profiling, while the power cap was at work."""
 
@@ -81,7 +81,7 @@ def clocks_constant(bundle, mhz):
     return runs(bundle, change)
 
 
-@manipulation("GK409", "M12")
+@manipulation("GK412", "M12")
 def clocks_smoothed(bundle):
     """Clocks replaced by their moving mean over a second."""
 
@@ -92,7 +92,7 @@ def clocks_smoothed(bundle):
     return runs(bundle, columns(CLOCKS.file, **dict.fromkeys(BOTH, smooth)))
 
 
-@manipulation("GK405", "M12", variants={"early": {"shift": -3}, "late": {"shift": 3}})
+@manipulation("GK318", "M12", variants={"early": {"shift": -3}, "late": {"shift": 3}})
 def clocks_shifted(bundle, shift):
     """The clock series belongs to another moment, three seconds away."""
     by = shift * 50
@@ -134,7 +134,7 @@ def clock_swings(bundle):
     return runs(bundle, change)
 
 
-@manipulation("GK409", "M12", variants={"half": {"factor": 0.5}, "most": {"factor": 0.9}})
+@manipulation("GK412", "M12", variants={"half": {"factor": 0.5}, "most": {"factor": 0.9}})
 def memory_clock_lowered(bundle, factor):
     """The memory clock is told lower, which raises the share of speed of light in decode."""
     return runs(bundle, scaled(CLOCKS.file, factor, "memory_mhz"))
@@ -181,7 +181,7 @@ def clock_asked_for_after_the_fact(bundle):
     return with_plan(bundle, test_type__clock_mhz=1500)
 
 
-@manipulation("GK409", "M12", variants={
+@manipulation("GK411", "M12", variants={
     "clocks": {"file": CLOCKS.file}, "counters": {"file": POWER.file}, "both": {"file": None},
 })  # fmt: skip
 def power_cap_hidden(bundle, file):
@@ -205,7 +205,7 @@ def gap_left(bundle, file):
     return runs(bundle, keep)
 
 
-@manipulation("GK407", "M12")
+@manipulation("GK318", "M12")
 def gap_closed(bundle):
     """A second of clock samples is deleted and all later ones move up to close the gap."""
 
@@ -367,14 +367,14 @@ def spliced_from_another_case(bundle, source):
                 case="square_4096-bf16-nn")  # fmt: skip
 
 
-@manipulation("GK409", "M12")
+@manipulation("GK411", "M12")
 def spliced_from_another_bundle(bundle):
     """Clocks and power come from another bundle's run of another GEMM."""
     theirs = base("formats").cases["square_4096-bf16-nn"].runs[0]
     return runs(bundle, lambda run: _aligned(run, theirs, (CLOCKS.file, POWER.file, ENERGY.file)))
 
 
-@manipulation("GK409", "M12")
+@manipulation("GK401", "M12")
 def clocks_spliced_from_another_bundle(bundle):
     """Only the clocks come from another bundle's run."""
     theirs = base("formats").cases["square_4096-bf16-nn"].runs[0]

@@ -71,19 +71,19 @@ def _shorter(factor, kernel=None):
     return change, kernels(factor if kernel is None else kernel)
 
 
-@manipulation("GK315", "M11", variants={"x0.9": {"factor": 0.9}, "x0.94": {"factor": 0.94}})
+@manipulation({"x0.9": "GK315", "x0.94": "GK318"}, "M11", variants={"x0.9": {"factor": 0.9}, "x0.94": {"factor": 0.94}})
 def windows_and_end_scaled_but_not_the_trace(bundle, factor):
     """All windows, controls and the end anchor shortened; the kernel trace tells the true time."""
     return runs(bundle, *_shorter(factor, 1.0))
 
 
-@manipulation("GK311", "M23", variants=FASTER)
+@manipulation("GK318", "M23", variants=FASTER)
 def windows_trace_and_end_scaled(bundle, factor):
     """All windows, controls, end anchor and kernel trace shortened; telemetry shows load after."""
     return runs(bundle, *_shorter(factor))
 
 
-@manipulation("GK407", "M23", variants=FASTER)
+@manipulation("GK318", "M23", variants=FASTER)
 def windows_trace_end_and_cool_down_scaled(bundle, factor):
     """As before, and the cool-down begins right after the earlier end."""
 
@@ -104,19 +104,19 @@ def _surplus_on_warm_up(run, factor):
     return lasting(run, np.where(profiling, lasted * factor, lasted * longer))
 
 
-@manipulation("GK316", "M11", variants=FASTER)
+@manipulation("GK317", "M11", variants=FASTER)
 def surplus_on_warm_up(bundle, factor):
     """Profiling shortened with its controls and its trace, and the warm-up lengthened by as much."""
     return runs(bundle, lambda run: _surplus_on_warm_up(run, factor), kernels(factor))
 
 
-@manipulation("GK315", "M11", variants={"x0.9": {"factor": 0.9}, "x0.94": {"factor": 0.94}})
+@manipulation({"x0.9": "GK315", "x0.94": "GK317"}, "M11", variants={"x0.9": {"factor": 0.9}, "x0.94": {"factor": 0.94}})
 def surplus_on_warm_up_but_not_the_trace(bundle, factor):
     """Profiling shortened with its controls, the warm-up lengthened, the kernel trace kept."""
     return runs(bundle, lambda run: _surplus_on_warm_up(run, factor))
 
 
-@manipulation("GK316", "M11", variants={"x0.97": {"factor": 0.97}})
+@manipulation("GK317", "M11", variants={"x0.97": {"factor": 0.97}})
 def surplus_on_warm_up_dlpack_edited(bundle, factor):
     """Profiling shortened by what the host slope's tolerance leaves, surplus on the warm-up."""
 
@@ -155,7 +155,7 @@ def anchors_wide(bundle):
     return runs(bundle, change)
 
 
-@manipulation("GK411", "M12", variants=FASTER)
+@manipulation("GK318", "M12", variants=FASTER)
 def whole_time_line_scaled(bundle, factor):
     """Every host time, window, counter and trace of a run runs at another pace."""
 
@@ -204,7 +204,7 @@ def _period(windows):
     return windows["duration_ns"] / windows["launches"]
 
 
-@manipulation("GK316", "M11")
+@manipulation("GK317", "M11")
 def fastest_windows_sold_as_profiling(bundle):
     """The fastest windows of the whole run stand in profiling, the others in the warm-up."""
 
@@ -240,7 +240,7 @@ def slow_windows_dropped(bundle, share):
     return _dropped(bundle, lambda windows: ~_slow(windows, share))
 
 
-@manipulation("GK301", "M01")
+@manipulation("GK318", "M01")
 def slow_windows_dropped_and_planned_so(bundle):
     """The slower half of the windows is left out, and the plan asks for no more than is left."""
     bundle = with_plan(
@@ -477,7 +477,7 @@ def host_clock_in_the_closed_division(bundle):
     return runs(bundle, change)
 
 
-@manipulation("GK309", "M12")
+@manipulation("GK318", "M12")
 def telemetry_cut_to_fit(bundle):
     """Windows at 0.9, and the surplus is cut out of the middle of every telemetry table."""
 

@@ -57,12 +57,6 @@ def windows_excused_by_the_traces_clock(bundle, factor):
     return runs(bundle, change, kernels(1.0, factor))
 
 
-@manipulation("GK315", "M12")
-def trace_clock_invented(bundle):
-    """The clock while tracing was another one, which widens what the period may be."""
-    return runs(bundle, kernels(1.0, 1.25))
-
-
 @manipulation("GK314", "M04", variants={"half": {"each": 2}, "third": {"each": 3}})
 def kernels_thinned(bundle, each):
     """Some of the traced GEMMs are left out, and the count of launches with them."""
@@ -175,7 +169,7 @@ def names_left_out(bundle):
     return runs(bundle, lambda run: _trace(names=run.trace.names[:1])(run))
 
 
-@manipulation("GK313", "M17", variants={"all": {"share": 0.0}})
+@manipulation("GK314", "M17", variants={"all": {"share": 0.0}})
 def gaps_closed(bundle, share):
     """Every kernel begins where the one before it ended, overlapping a little."""
 

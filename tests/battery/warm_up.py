@@ -91,7 +91,7 @@ def _relabelled(bundle, first, *, planned=False):
     return runs(bundle, whole_change)
 
 
-@manipulation("GK403", "M15", base="closed", variants={
+@manipulation({"10": "GK318", "40": "GK403", "80": "GK403"}, "M15", base="closed", variants={
     "10": {"windows": 10}, "40": {"windows": 40}, "80": {"windows": 80},
 })  # fmt: skip
 def profiling_begins_early(bundle, windows):
@@ -224,7 +224,7 @@ def run_ended_before_its_cool_down(bundle):
         ended_ns=run.document.phases.cool_down_end_ns - 10**8)(run))  # fmt: skip
 
 
-@manipulation("GK407", "M23")
+@manipulation("GK318", "M23", base="closed")
 def cool_down_begins_late(bundle):
     """The cool-down is said to begin seconds after the load ended, when all was calm."""
     return runs(bundle, lambda run: document(
@@ -247,7 +247,7 @@ def plan_without_floors(bundle):
     return runs(bundle, change)
 
 
-@manipulation("GK407", "M23")
+@manipulation("GK311", "M23")
 def settings_of_phases_reversed(bundle):
     """Idle phase and cool-down are told the other way round."""
 
