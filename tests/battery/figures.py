@@ -106,11 +106,6 @@ BOUND = {
         "system.json: accelerator_memory_capacity_bytes", "environment.json: cpu_logical_cores",
         "environment.json: memory_bytes", "environment.json: devices[].memory_bytes",
     ),
-    "GK109": (
-        "environment.json: devices[].sm_count", "environment.json: devices[].memory_bus_bits",
-        "environment.json: devices[].maximum_graphics_mhz",
-        "environment.json: devices[].maximum_memory_mhz",
-    ),
     "GK202": ("plan.json: seed",),
     "GK203": tuple(f"buffers.csv: bin_{i}" for i in range(16)),
     "GK204": (
@@ -141,8 +136,8 @@ BOUND = {
     "GK314": ("trace.json: calls", "trace.json: launches"),
     "GK404": tuple(f"run.json: limits_{when}.power_{name}_mw" for when in ("before", "after")
                    for name in ("enforced", "default", "minimum", "maximum")),
-    "GK412": ("clocks.csv: graphics_mhz", "clocks.csv: sm_mhz", "clocks.csv: memory_mhz",
-              "power.csv: sw_power_cap_ns"),
+    "GK409": ("clocks.csv: memory_mhz",),
+    "GK412": ("clocks.csv: graphics_mhz", "clocks.csv: sm_mhz"),
     "GK501": tuple(
         f"results.json: {name}" for name in (
             *(f"cases[].runs[].{figure}" for figure in (
@@ -159,6 +154,9 @@ BOUND = {
 CLOSED_BOUND = {
     "GK004": ("journal.json: entries[].sequence", "journal.json: entries[].t_ns",
               "run.json: started_ns", "run.json: ended_ns"),
+    "GK109": ("environment.json: devices[].sm_count", "environment.json: devices[].memory_bus_bits",
+              "environment.json: devices[].maximum_graphics_mhz",
+              "environment.json: devices[].maximum_memory_mhz"),
     "GK203": ("buffers.csv: checksum",),
     "GK311": ("run.json: phases.idle_start_ns", "clocks.csv: t_ns", "power.csv: t_ns",
               "energy.csv: t_ns"),
@@ -176,7 +174,8 @@ ONE_WAY = {
     "power.csv: power_average_mw": ("GK406", "x1.1"),
     "power.csv: power_instant_mw": ("GK406", "x0.9"),
     "energy.csv: energy_mj": ("GK406", "x1.15"),
-    "kernels.csv: start_ns": ("GK314", "x0.9"),
+    "power.csv: sw_power_cap_ns": ("GK412", "x1.1"),
+    "kernels.csv: start_ns": ("GK315", "x0.9"),
 }
 """Bound on one side only: a plan asks for minima, power has a limit above and a cap below."""
 

@@ -10,6 +10,14 @@ IMPOSSIBLE = {
         " tell the same other version, nothing in the bundle contradicts it.",
         "audit: the same driver on another machine gives other figures, or it does not.",
     ),
+    "environment/driver_renamed-driver": (
+        "Under WSL the driver's and the library's versions differ honestly.",
+        "audit: the same driver on another machine gives other figures, or it does not.",
+    ),
+    "environment/driver_renamed-nvml": (
+        "Under WSL the driver's and the library's versions differ honestly.",
+        "audit: the same driver on another machine gives other figures, or it does not.",
+    ),
     "environment/kit_invented-version": (
         "A vendor who changed the kit can have it name any version.",
         "audit, with the published kit and the auditor's challenge.",
