@@ -72,10 +72,26 @@ def normalise(text: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(kept).strip()) + "\n"
 
 
-@lru_cache(maxsize=_CACHED)
 def module(text: str) -> Module:
-    """`kit.hlo_module.parse_module`, once for all who read the same text."""
-    return parse_module(text)
+    """`kit.hlo_module.parse_module`, once for all who read the same text, sound or not."""
+    found = _parsed(text)
+    if isinstance(found, str):
+        raise ValueError(found)  # noqa: TRY004 - the text is wrong, not its type
+    return found
+
+
+@lru_cache(maxsize=_CACHED)
+def _parsed(text: str) -> Module | str:
+    try:
+        return parse_module(text)
+    except ValueError as error:
+        return str(error)
+
+
+def forget() -> None:
+    """Let go of every text that was read."""
+    _parsed.cache_clear()
+    census.cache_clear()
 
 
 @lru_cache(maxsize=_CACHED)

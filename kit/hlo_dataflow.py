@@ -7,11 +7,11 @@ began with, and the rest must not depend on an earlier trip.
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from kit.hlo import loops
-from kit.hlo_module import Array, Instruction, Module, array
+from kit.hlo_module import Array, Instruction, Module, array, elements
 from kit.hlo_products import SCALED, Axes, Multiplication, multiplication
 from kit.hlo_values import (
     Argument,
@@ -32,8 +32,8 @@ from kit.hlo_values import (
     sizes,
 )
 
-MOST_STEPS = 400_000
-"""Instructions followed, called ones once for each call: 3,900 Triton products take a third."""
+MOST_STEPS = 250_000
+"""Instructions followed, called ones once for each call: 3,900 Triton products take half."""
 _DEEPEST = 8
 _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
 _SCALED_CALL = 4
@@ -49,7 +49,7 @@ def outputs(module: Module, arguments: Sequence[Argument]) -> tuple[Value, ...]:
         ValueError: the program calls too much to be followed.
     """
     values = [Operand(argument, argument.axes) for argument in arguments]
-    found = _Follower(module).run(module.entry, values, 0)
+    found, _ = _Follower(module).run(module.entry, values, None, 0)
     return found.values if isinstance(found, Several) else (found,)
 
 
@@ -69,7 +69,7 @@ class _Follower:
         self._left = MOST_STEPS
         self._trips = dict(loops(module))
         self._handlers: dict[str, Callable[[_Step], Value]] = {
-            "tuple": lambda step: Several(tuple(step.values)),
+            "tuple": _tuple,
             "opt-barrier": lambda step: step.values[0],
             "get-tuple-element": _element,
             "constant": _constant,
@@ -91,36 +91,29 @@ class _Follower:
             "while": self._while,
         }
 
-    def run(self, name: str, arguments: Sequence[Value], depth: int) -> Value:
-        """The result of a computation."""
+    def run(
+        self, name: str, arguments: Sequence[Value], shapes: Sequence[str] | None, depth: int
+    ) -> tuple[Value, str]:
+        """The result of a computation and its type; `shapes` are the types of what it is given."""
         lines = self._module.computations.get(name)
         if lines is None or depth > _DEEPEST:
-            return Lost(f"a call of {name[:80]}, which is not there or calls too deep")
+            return Lost(f"a call of {name[:80]}, which is not there or calls too deep"), ""
         self._left -= len(lines)
         if self._left < 0:
             raise ValueError(f"more than {MOST_STEPS} instructions are called")
         known: dict[str, tuple[Value, str]] = {}
-        result: Value = Lost("a computation without a result")
+        result: tuple[Value, str] = (Lost("a computation without a result"), "")
         for line in lines:
-            value = self._value(line, known, arguments, depth)
+            if line.opcode == "parameter":
+                value = _given(line, arguments, shapes)
+            else:
+                value = self._value(line, [known[name] for name in line.operands], depth)
             known[line.name] = (value, line.shape)
             if line.is_root:
-                result = value
+                result = (value, line.shape)
         return result
 
-    def _value(
-        self,
-        line: Instruction,
-        known: Mapping[str, tuple[Value, str]],
-        arguments: Sequence[Value],
-        depth: int,
-    ) -> Value:
-        if line.opcode == "parameter":
-            number = line.literal
-            known_number = number.isdecimal() and len(number) < 10 and int(number) < len(arguments)
-            value = arguments[int(number)] if known_number else Lost(f"parameter {number[:10]}")
-            return _checked(line, value)
-        pairs = [known[name] for name in line.operands]
+    def _value(self, line: Instruction, pairs: list[tuple[Value, str]], depth: int) -> Value:
         if line.opcode != "tuple":
             for value, _ in pairs:
                 if isinstance(value, Lost):
@@ -132,7 +125,9 @@ class _Follower:
         return _checked(line, handler(step))
 
     def _call(self, step: _Step) -> Value:
-        return self.run(step.line.called() or "", step.values, step.depth + 1)
+        name = step.line.called() or ""
+        value, shape = self.run(name, step.values, step.shapes, step.depth + 1)
+        return value if _same_type(shape, step.line.shape) else _mistyped(step.line)
 
     def _while(self, step: _Step) -> Value:
         state = step.values[0]
@@ -151,8 +146,10 @@ class _Follower:
                 for number, value in enumerate(state.values)
             )
         )
-        after = self.run(body, [inside], step.depth + 1)
-        goes_on = self.run(condition, [inside], step.depth + 1)
+        after, shape = self.run(body, [inside], step.shapes, step.depth + 1)
+        goes_on, _ = self.run(condition, [inside], step.shapes, step.depth + 1)
+        if not (_same_type(shape, step.shapes[0]) and _same_type(shape, step.line.shape)):
+            return _mistyped(step.line)
         if not isinstance(after, Several) or len(after.values) != len(state.values):
             return after if isinstance(after, Lost) else _lost(step.line)
         counted = (
@@ -188,6 +185,25 @@ def _lost(line: Instruction) -> Lost:
     return Lost(f"{line.name[:80]}, a {line.opcode}", line.opcode)
 
 
+def _same_type(one: str, other: str) -> bool:
+    """Whether two types are one, with their layouts; a tuple's numbering of elements aside."""
+    return one == other or elements(one) == elements(other)
+
+
+def _mistyped(line: Instruction) -> Lost:
+    return Lost(f"{line.name[:80]}, a {line.opcode} of another type than what it takes up")
+
+
+def _given(line: Instruction, arguments: Sequence[Value], shapes: Sequence[str] | None) -> Value:
+    """What a computation is given for one of its parameters."""
+    number = int(line.literal) if line.literal.isdecimal() and len(line.literal) < 10 else -1
+    if not 0 <= number < len(arguments):
+        return Lost(f"parameter {line.literal[:10]}, which nothing is given for")
+    if shapes is not None and not _same_type(shapes[number], line.shape):
+        return _mistyped(line)
+    return _checked(line, arguments[number])
+
+
 def _checked(line: Instruction, value: Value) -> Value:
     """The value, if it has the type that the instruction's text gives it."""
     if isinstance(value, Operand | Product):
@@ -210,7 +226,16 @@ def _element(step: _Step) -> Value:
     value, index = step.values[0], step.line.attributes.get("index", "")
     if not isinstance(value, Several) or not index.isdecimal() or len(index) > 9:
         return _lost(step.line)
-    return value.values[int(index)] if int(index) < len(value.values) else _lost(step.line)
+    types = elements(step.shapes[0])
+    if int(index) >= min(len(value.values), len(types)):
+        return _lost(step.line)
+    same = _same_type(types[int(index)], step.line.shape)
+    return value.values[int(index)] if same else _mistyped(step.line)
+
+
+def _tuple(step: _Step) -> Value:
+    is_one = elements(step.line.shape) == tuple(step.shapes)
+    return Several(tuple(step.values)) if is_one else _mistyped(step.line)
 
 
 def _constant(step: _Step) -> Value:

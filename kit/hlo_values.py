@@ -8,6 +8,7 @@ knowledge; whatever mixes, drops or changes elements ends it.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 from kit.hlo_module import Array
@@ -145,8 +146,9 @@ def regrouped(axes: Sequence[Dimension], wanted: Sequence[int]) -> tuple[Dimensi
     return None if rest else tuple(found)
 
 
+@lru_cache(maxsize=1024)
 def reinterpreted(
-    axes: Sequence[Dimension], before: Array, after: Array
+    axes: tuple[Dimension, ...], before: Array, after: Array
 ) -> tuple[Dimension, ...] | None:
     """Axes of the same memory read as another array; None where they do not divide."""
     inside = [axes[axis] for axis in before.in_memory]

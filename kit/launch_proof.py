@@ -46,13 +46,16 @@ def prove(text: str, workload: Workload, row: NumberFormat, sets: int) -> Proof:
     """Follow the program `text` of a call that goes through `sets` buffer sets.
 
     Raises:
-        ValueError: the text cannot be read or followed.
+        ValueError: the text cannot be read.
     """
     found = module(text)
     wrong = tuple(_argument_faults(found, workload, row, sets))
     if wrong:
         return Proof(wrong, ())
-    values = outputs(found, _arguments(workload, row, sets))
+    try:
+        values = outputs(found, _arguments(workload, row, sets))
+    except ValueError as error:
+        return Proof((Fault("program", str(error), "one that can be followed"),), ())
     root = next(line for line in found.computations[found.entry] if line.is_root)
     shapes = elements(root.shape)
     if len(values) != sets or len(shapes) != sets:
@@ -68,7 +71,7 @@ def prove(text: str, workload: Workload, row: NumberFormat, sets: int) -> Proof:
             required = "A · B of the case, over the whole of K, times one and plus nothing"
             products.append(Fault(place, problem, required, disclosed))
         elif isinstance(value, Product):
-            others = sorted(_name(x) for x in _read(value) if x.set != number)
+            others = [_name(argument) for argument in _read(value) if argument.set != number]
             if others:
                 required = f"the buffers of set {number}"
                 rotation.append(Fault(place, f"reads {', '.join(others)}", required))

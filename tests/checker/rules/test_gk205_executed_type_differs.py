@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import pytest
@@ -26,10 +27,21 @@ from kit.plan import Case
 CODE = "GK205"
 
 
+def widened(text):
+    """Both operands of every product converted to float32, the product back to bfloat16."""
+    for i in range(2):
+        for name in "ab":
+            shape = re.search(rf"%{name}\.{i} = bf16(\S+)", text)[1]
+            wide = f"  %{name}_wide.{i} = f32{shape} convert(%{name}.{i})\n"
+            text = text.replace(f"  %cublas.{i} =", f"{wide}  %cublas.{i} =")
+        text = text.replace(f"custom-call(%a.{i}, %b.{i})", f"custom-call(%a_wide.{i}, %b_wide.{i})")
+    return text
+
+
 def test_operands_of_another_type_warn_open_and_fail_closed():
     for division, severity in (("open", "warn"), ("closed", "fail")):
-        bundle = with_hlo(honest_gpu(division), DECODE, lambda text: text.replace("bf16[", "f32["))
-        assert changed(bundle) == {CODE: severity}
+        bundle = with_hlo(honest_gpu(division), DECODE, widened)
+        assert changed(bundle) == {CODE: severity, "GK304": severity}
         found = findings(CODE, bundle)
         assert len(found) == 3  # one for each run that launched it
         assert found[0].found == "f32: bf16 is emulated in tf32"
@@ -126,9 +138,21 @@ def test_tf32_at_the_highest_precision_is_fp32():
     assert outcome(CODE, as_format("tf32", **algorithm)) == "pass"
 
 
-def test_precision_is_not_judged_on_a_cpu():
-    bundle = with_hlo(honest_cpu(), PLAIN, lambda text: text.replace("highest", "default"))
-    assert outcome(CODE, bundle) == "pass"
+@pytest.mark.parametrize("word", ["highest,highest", "highest"])
+def test_a_program_without_the_precision_that_the_kit_asks_for_fails_anywhere(word):
+    other = word.replace("highest", "default", 1)
+    bundle = with_hlo(honest_cpu(), PLAIN, lambda text: text.replace(word, other))
+    assert changed(bundle) == {CODE: "fail"}
+    none = with_hlo(
+        honest_cpu(), PLAIN, lambda text: text.replace(", operand_precision={highest,highest}", "")
+    )
+    assert changed(none) == {CODE: "fail"}
+
+
+def test_the_open_division_may_not_disclose_another_precision():
+    bundle = as_format("fp32", precision="DEFAULT")
+    bundle = replace(bundle, plan=with_plan(bundle, submission__division="open").plan)
+    assert {finding.severity for finding in findings(CODE, bundle)} == {"fail"}
 
 
 @pytest.mark.parametrize("text", ["", "no module", "HloModule x\n"])

@@ -21,9 +21,11 @@ TRANSPOSE = "  %t.0 = bf16[8192,8192]{1,0} transpose(%b.0), dimensions={1,0}\n"
 
 
 def with_transpose(text):
-    return text.replace("  %cublas.0", TRANSPOSE + "  %cublas.0").replace(
-        "custom-call(%a.0, %b.0)", "custom-call(%a.0, %t.0)"
-    )
+    """B turned round in front of the first product, which then contracts along its other axis."""
+    before, call, after = text.partition("custom-call(%a.0, %b.0)")
+    turned = after.replace('"rhs_contracting_dimensions":["0"]', '"rhs_contracting_dimensions":["1"]', 1)
+    text = before + call.replace("%b.0", "%t.0") + turned
+    return text.replace("  %cublas.0", TRANSPOSE + "  %cublas.0")
 
 
 @pytest.mark.parametrize(("division", "severity"), [("open", "warn"), ("closed", "fail")])
@@ -46,7 +48,7 @@ def test_a_product_that_the_compiler_merged_always_fails():
         )
 
     bundle = with_hlo(honest_gpu(), DECODE, merge)
-    assert changed(bundle) == {CODE: "fail"}
+    assert changed(bundle) == {CODE: "fail", "GK316": "fail"}
     (finding, *_) = findings(CODE, bundle)
     assert (finding.found, finding.required) == ("1", "2, as executable.gemms_per_call")
 
@@ -94,8 +96,9 @@ def test_work_in_a_loop_is_extra_at_every_trip():
 def test_products_that_were_moved_out_of_the_loop_always_fail():
     def hoist(text):
         start, end = text.index("  %cublas.0"), text.index("  %next")
-        calls = text[start:end]
-        return (text[:start] + text[end:]).replace("  %zero", calls + "  %zero")
+        calls = text[start:end].replace("%out.", "%early.")
+        kept = (text[:start] + text[end:]).replace("(%next, %out.0, %out.1", "(%next, %d.0, %d.1")
+        return kept.replace("  %zero", calls + "  %zero")
 
     found = findings(CODE, with_hlo(device_loop(), DECODE, hoist))
     assert (found[0].found, found[0].required) == ("2", "32, as executable.gemms_per_call")
