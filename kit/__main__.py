@@ -1,8 +1,17 @@
-"""`python -m kit` is `gemm-kit`."""
+"""`python -m kit` is `gemm-kit`, and imports nothing from the folder it is started in.
 
+Python puts that folder first on its path, and an auditor may well stand in a stranger's. Only where
+the kit itself was found there, in a checkout, does it stay. `kit` has been found by then: in a
+folder that nobody should be in, start `gemm-kit`.
+"""
+
+import os
 import sys
 
-from kit.cli import main
+if not sys.flags.safe_path and sys.path[0] != os.path.dirname(os.path.dirname(__file__)):  # noqa: PTH120 - nothing may be imported yet
+    del sys.path[0]
+
+from kit.cli import main  # noqa: E402 - from the path that is left
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -5,6 +5,7 @@ the last bin, anything beyond the range to none. `int8` is read as its value ove
 that its fill quantises. Scales, which have no sign, fill the upper eight bins.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -51,11 +52,16 @@ def statistics(values: NDArray[np.generic], first: int = 0) -> BufferStatistics:
     )
 
 
-def buffer_statistics(operands: Operands, surface: Input, buffer_set: int) -> BufferStatistics:
-    """Count one buffer as the seed defines it, a million elements at a time."""
+def buffer_statistics(
+    operands: Operands, surface: Input, buffer_set: int, going_on: Callable[[], None] | None = None
+) -> BufferStatistics:
+    """Count one buffer as the seed defines it, a part at a time, with a call of `going_on` for each.
+    """
     count = elements(operands.workload, operands.number_format, surface)
     zeros, checksum, bins = 0, 0, np.zeros(BINS, np.int64)
     for first in range(0, count, _CHUNK):
+        if going_on is not None:
+            going_on()
         counters = np.arange(first, min(first + _CHUNK, count), dtype=np.uint64)
         found = statistics(operands.elements(surface, buffer_set, counters), first)
         zeros, checksum, bins = zeros + found.zeros, checksum + found.checksum, bins + found.bins

@@ -89,7 +89,7 @@ def _parsed(text: str) -> Module | str:
 
 
 def forget() -> None:
-    """Let go of every text that was read."""
+    """Let go of the texts that were read."""
     _parsed.cache_clear()
     census.cache_clear()
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from kit.execution import XLA_TYPES
+from kit import hlo
 from kit.hlo import census, module
 from kit.hlo_dataflow import outputs
 from kit.hlo_module import Module, array, elements
@@ -76,6 +77,12 @@ def prove(text: str, workload: Workload, row: NumberFormat, sets: int) -> Proof:
                 required = f"the buffers of set {number}"
                 rotation.append(Fault(place, f"reads {', '.join(others)}", required))
     return Proof(tuple(products), (*rotation, *_alias_faults(found, sets)))
+
+
+def forget() -> None:
+    """Let go of the programs that were read."""
+    prove.cache_clear()
+    hlo.forget()
 
 
 def _surfaces(row: NumberFormat) -> tuple[Surface, ...]:

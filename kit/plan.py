@@ -26,6 +26,8 @@ TimingMethod = Literal["cuda_events", "external_profiler", "host_clock"]
 CounterTool = Literal["none", "ncu", "xla"]
 
 MOST_ATTEMPTS = 9
+MOST_RUNS = 1000
+"""Runs of one bundle on all devices: what its claims may list, and its tables hold."""
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
@@ -224,11 +226,23 @@ class RunPlan:
         _require(lockable, "test_type.lock", True, "false but for fixed_frequency on a GPU")
         self._validate_tuning()
         self._validate_phases()
+        self.require_runs(devices=1)
         seen: set[str] = set()
         for case in self.cases:
             _validate_case(case)
             _require(case.id not in seen, "suite.cases", case.id, "each case once")
             seen.add(case.id)
+
+    def require_runs(self, devices: int) -> None:
+        """Refuse, before anything is measured, more runs than one bundle holds.
+
+        Raises:
+            UsageError: says how many there are on so many devices.
+        """
+        runs = len(self.cases) * self.replicates * devices
+        shown = f"{len(self.cases)} cases, {self.replicates} replicates, devices: {devices}"
+        _require(runs <= MOST_RUNS, f"number of runs ({shown})", runs,
+                 f"at most {MOST_RUNS}: make several bundles")  # fmt: skip
 
     def _validate_tuning(self) -> None:
         backend = self.backend

@@ -10,6 +10,9 @@ from kit.evidence import Anchor, Executable
 from kit.trace import BINS, OUTPUTS, Table
 
 
+FAKE_HLO = "HloModule fake\n\nENTRY %main () -> f32[] {\n  ROOT %c = f32[] constant(0)\n}\n"
+
+
 class FakeBackend:
     """A device whose calls cost the host `enqueue_s` and the device `gemm_s` for each GEMM."""
 
@@ -40,7 +43,7 @@ class FakeBackend:
 
         self.per_call = sets_per_call(mode, sets) * trips_per_call(mode)
         self.events.append(("compile", mode, sets, build))
-        hlo, _ = self.programs.get(build.implementation, ("HloModule fake\n", self.gemm_s))
+        hlo, _ = self.programs.get(build.implementation, (FAKE_HLO, self.gemm_s))
         if isinstance(hlo, Exception):
             raise hlo
         if build.dump_to is not None:

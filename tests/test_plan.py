@@ -7,13 +7,45 @@ from math import inf, nan
 import pytest
 
 from bundles import honest_cpu, honest_gpu, with_fields
+from kit.bundle.documents import format_document, parse_document
 from kit.errors import UsageError
+from kit.evidence import Journal, Results
 from kit.number_format import FORMATS
-from kit.plan import RunPlan, build_cases
+from kit.plan import MOST_RUNS, RunPlan, build_cases
 from kit.records import to_json
 from plans import small_plan
 
 PLAN = honest_gpu().plan
+
+
+def test_more_runs_than_a_bundle_holds_are_refused_before_they_are_measured():
+    """1,000 runs are what the claims and the journal of one bundle may list."""
+    plan = with_fields(PLAN, replicates=99)
+    plan = replace(plan, cases=tuple(replace(PLAN.cases[0], id=f"c{i}") for i in range(10)))
+    plan.validate()
+    plan.require_runs(devices=1)
+    with pytest.raises(UsageError, match=r"10 cases, 99 replicates, devices: 2\) is 1980.*1000"):
+        plan.require_runs(devices=2)
+    more = replace(plan, cases=(*plan.cases, replace(PLAN.cases[0], id="c10")))
+    with pytest.raises(UsageError, match="several bundles"):
+        more.validate()
+
+
+@pytest.mark.parametrize(("cases", "replicates"), [(11, 90), (500, 2), (1000, 1)])
+def test_what_a_plan_allows_its_documents_can_hold(cases, replicates):
+    """Claims and journal as they would be, read back as the checker reads them."""
+    bundle = honest_gpu()
+    claim = bundle.claims.cases[0]
+    claims = replace(bundle.claims, cases=tuple(
+        replace(claim, id=f"case-{i}", runs=tuple(
+            replace(claim.runs[0], number=number) for number in range(1, replicates + 1)))
+        for i in range(cases)))  # fmt: skip
+    assert cases * replicates <= MOST_RUNS
+    assert parse_document(Results, format_document(claims, "results"), "results") == claims
+    entry = bundle.journal.entries[1]
+    many = tuple(replace(entry, sequence=i) for i in range(2 * cases * replicates + 2))
+    journal = replace(bundle.journal, entries=many)
+    assert parse_document(Journal, format_document(journal, "journal"), "journal") == journal
 
 
 def workload(**changes):

@@ -13,7 +13,7 @@ from kit.bundle.manifest import (
     parse_tag_manifest,
     sha256,
 )
-from kit.bundle.walk import read_tree
+from kit.bundle.walk import read_tree, remedy
 from kit.errors import BundleError
 
 MAXIMUM_SIGNATURE_BYTES = 64 * 2**10
@@ -78,7 +78,9 @@ def _refuse_top(names: list[str]) -> None:
             raise BundleError(f"{name}: is missing")
     for name in names:
         if name not in (*BAG_FILES, PAYLOAD, SIGNATURES):
-            raise BundleError(f"{shown(name)}: has no place at the top of a bundle")
+            raise BundleError(
+                f"{shown(name)}: has no place at the top of a bundle", hint=remedy(name)
+            )
 
 
 def _refuse_misplaced(path: str, content: bytes) -> None:

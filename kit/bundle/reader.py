@@ -1,6 +1,7 @@
 """A hostile directory becomes a `Bundle`, or one `BundleError`."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -50,6 +51,8 @@ __all__ = [
 Record = TypeVar("Record")
 MAXIMUM_HLO_BYTES = 8 * 2**20
 MAXIMUM_AUTOTUNE_BYTES = 2**20
+MAXIMUM_CELLS = 48_000_000
+"""Numbers in all tables together, eight bytes each: those of a thousand H200 runs of 48,000."""
 
 _FIXED = frozenset((PLAN, SYSTEM, ENVIRONMENT, JOURNAL, RESULTS))
 _CASE_PATH = re.compile(
@@ -89,12 +92,20 @@ class CaseEvidence:
     counters: dict[str, DeviceCounters] = field(default_factory=dict)
 
 
+def _nothing() -> None:
+    """Nobody waits for a sign of life."""
+
+
 @dataclass(frozen=True, slots=True)
 class Auditor:
-    """What the auditor brings: the challenge that was asked for, and whether to spend more time."""
+    """What the auditor brings: the challenge that was asked for, and whether to spend more time.
+
+    A rule that does spend it calls `going_on` at least every few seconds.
+    """
 
     challenge: str | None = None
     deep: bool = False
+    going_on: Callable[[], None] = _nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +145,7 @@ def parse(container: Container) -> Bundle:
     """
     files = container.files
     found, unknown = _sort(files)
+    _bound_cells([files[path] for path in files if path.endswith(".csv")])
     return Bundle(
         container=container,
         plan=_document(RunPlan, files, PLAN),
@@ -167,6 +179,15 @@ def _sort(files: dict[str, bytes]) -> tuple[dict[str, _CaseFiles], list[str]]:
         elif match["run"]:
             names.runs.setdefault(match["run"], []).append(match["file"])
     return found, unknown
+
+
+def _bound_cells(tables: list[bytes]) -> None:
+    """Refuse tables of a few bytes a number, which take four times their own size when parsed."""
+    if sum(map(len, tables)) <= 2 * MAXIMUM_CELLS:  # a cell and what ends it
+        return
+    cells = sum(table.count(b",") + table.count(b"\n") for table in tables)
+    if cells > MAXIMUM_CELLS:
+        raise BundleError(f"its tables hold {cells} numbers; {MAXIMUM_CELLS} are allowed")
 
 
 def _parse_case(case: str, names: _CaseFiles, files: dict[str, bytes]) -> CaseEvidence:

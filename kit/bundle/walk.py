@@ -20,6 +20,7 @@ MAXIMUM_FILE_BYTES = 64 * 2**20
 MAXIMUM_BUNDLE_BYTES = 512 * 2**20
 
 _SAFE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+_LITTER = frozenset((".DS_Store", "Thumbs.db", "desktop.ini", ".directory"))
 _KINDS = {
     stat.S_IFLNK: "a symbolic link",
     stat.S_IFIFO: "a named pipe",
@@ -67,7 +68,9 @@ def _read_folder(folder: int, path: str, tree: _Tree) -> None:
         raise BundleError(f"{path}: folders are nested deeper than {MAXIMUM_DEPTH} levels")
     for name in _names(folder, path, tree):
         if not is_segment(name):
-            raise BundleError(f"{path}: holds {shown(name)}, a name that a bundle may not use")
+            raise BundleError(
+                f"{path}: holds {shown(name)}, a name that a bundle may not use", hint=remedy(name)
+            )
         _read_entry(folder, name, f"{path}/{name}", tree)
 
 
@@ -103,7 +106,10 @@ def _refuse_unsafe(facts: os.stat_result, path: str) -> None:
     if kind not in (stat.S_IFREG, stat.S_IFDIR):
         raise BundleError(f"{path}: is {_KINDS.get(kind, 'neither file nor folder')}")
     if kind == stat.S_IFREG and facts.st_nlink != 1:
-        raise BundleError(f"{path}: is a hard link; a bundle holds each file once")
+        raise BundleError(
+            f"{path}: is a hard link; a bundle holds each file once",
+            hint="judge a plain copy: cp -r gives each file its own bytes, cp -l does not",
+        )
     if kind == stat.S_IFREG and facts.st_size > MAXIMUM_FILE_BYTES:
         raise BundleError(f"{path}: has {facts.st_size} bytes; {MAXIMUM_FILE_BYTES} are allowed")
 
@@ -120,6 +126,12 @@ def _read_file(file: int, size: int, path: str, tree: _Tree) -> None:
     if left != 1:
         raise BundleError(f"{path}: changed while it was read")
     tree.files[path] = parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def remedy(name: str) -> str:
+    """What to do about a file that a desktop leaves in folders it shows."""
+    is_litter = name in _LITTER or name.startswith("._")
+    return "a desktop left it there: delete it, and it alone" if is_litter else ""
 
 
 @contextmanager

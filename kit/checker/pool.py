@@ -10,6 +10,7 @@ import select
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -20,7 +21,11 @@ from kit.checker.worker import Request
 from kit.records import from_json, to_json
 
 LIMIT_S = 120.0
-"""Time that one bundle may take: hundreds of times what an honest one needs."""
+"""Time that one bundle may take: hundreds of times what an honest one needs.
+
+Recomputing all operands takes longer. The worker then gives a sign of life now and then, an empty
+line, and the time runs anew from each.
+"""
 
 _GRACE_S = 0.5
 """A worker whose pipe has closed is dying; so long it may take to be told of what."""
@@ -41,20 +46,22 @@ def judge_all(
     """Yield one verdict for each candidate, in their order, judging `jobs` at a time.
 
     A bundle that ends its worker is an internal error, one that takes longer than `LIMIT_S` is
-    refused; `deep` lifts the time limit.
+    refused; with `deep` the recomputing of operands does not count. What is not UTF-8 in a
+    candidate's name is escaped.
     """
     local = threading.local()
     workers: list[_Worker] = []
 
     def one(candidate: Candidate) -> Verdict:
+        name = candidate.name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
         if candidate.problem:
-            return _unjudged(candidate.name, "refused", candidate.problem)
+            return _unjudged(name, "refused", candidate.problem)
         if not hasattr(local, "worker"):
             local.worker = _Worker()
             workers.append(local.worker)
         worker: _Worker = local.worker
-        request = Request(str(candidate.path), candidate.name, challenge, deep, tuple(waivers))
-        return worker.judge(request, None if deep else LIMIT_S)
+        request = Request(str(candidate.path), name, challenge, deep, tuple(waivers))
+        return worker.judge(request, LIMIT_S)
 
     threads = ThreadPoolExecutor(jobs)
     try:
@@ -73,7 +80,7 @@ class _Worker:
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
 
-    def judge(self, request: Request, limit_s: float | None) -> Verdict:
+    def judge(self, request: Request, limit_s: float) -> Verdict:
         """Let the worker judge; whatever becomes of it, the answer is a verdict."""
         process = self._process = self._process or _start()
         late = False
@@ -81,9 +88,10 @@ class _Worker:
         if questions is not None and answers is not None:
             with suppress(OSError, ValueError):
                 print(json.dumps(to_json(request)), file=questions, flush=True)
-                late = not select.select([answers], [], [], limit_s)[0]
-                if not late:
-                    return from_json(Verdict, json.loads(answers.readline()))
+                answer = _answer(answers.fileno(), limit_s)
+                late = answer is None
+                if answer is not None:
+                    return from_json(Verdict, json.loads(answer))
         status = self.end(grace_s=0.0 if late else _GRACE_S)
         if late:
             problem = f"judging it took longer than {limit_s:.0f} s"
@@ -105,6 +113,22 @@ class _Worker:
                 with suppress(OSError):
                     pipe.close()
         return f"signal {-status}" if status < 0 else f"exit code {status}"
+
+
+def _answer(pipe: int, limit_s: float) -> bytes | None:
+    """The next line that is not empty; None if no line came for `limit_s`, b"" if none will."""
+    line = b""
+    deadline = time.monotonic() + limit_s
+    while select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        part = os.read(pipe, 2**16)
+        if not part:
+            return b""
+        if part.startswith(b"\n") and not line:
+            deadline = time.monotonic() + limit_s
+        line = (line + part).lstrip(b"\n")
+        if line.endswith(b"\n"):
+            return line
+    return None
 
 
 def _start() -> "subprocess.Popen[str]":

@@ -1,11 +1,12 @@
 """The process that judges: one request a line on stdin, one verdict a line on stdout, both JSON.
 
-It holds no privileges and its memory is bounded, so that what a hostile bundle can make it do ends
+Empty lines on stdout say that it is still recomputing what `--deep` asks for. It holds no privileges and its memory is bounded, so that what a hostile bundle can make it do ends
 with it. `kit.checker.pool` starts it.
 """
 
 import json
 import sys
+import time
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,8 +15,9 @@ from pathlib import Path
 from kit.checker.verdict import Waiver
 from kit.records import from_json, to_json
 
-MEMORY_BYTES = 8 * 2**30
-"""Address space of one worker: sixteen times the largest bundle that the reader accepts."""
+MEMORY_BYTES = 3 * 2**30
+"""Address space of one worker: six times the largest bundle that the reader accepts."""
+_SIGN_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +35,31 @@ def serve() -> None:
     """Answer requests until stdin ends."""
     from kit.bundle.reader import Auditor  # noqa: PLC0415 - the parent needs only `Request`
     from kit.checker.judge import judge  # noqa: PLC0415
+    from kit.launch_proof import forget  # noqa: PLC0415
 
     warnings.simplefilter("ignore")
     _bound_memory()
+    for pipe in (sys.stdin, sys.stdout):
+        pipe.reconfigure(encoding="ascii")  # type: ignore[union-attr] # both are text files
     answers, sys.stdout = sys.stdout, sys.stderr
+    last_s = time.monotonic()
+
+    def sign() -> None:
+        """Say that a long recomputation goes on."""
+        nonlocal last_s
+        if time.monotonic() - last_s >= _SIGN_EVERY_S:
+            last_s = time.monotonic()
+            print(file=answers, flush=True)
+
     for line in sys.stdin:
         request = from_json(Request, json.loads(line))
         verdict = judge(
             Path(request.path),
-            auditor=Auditor(request.challenge, request.deep),
+            auditor=Auditor(request.challenge, request.deep, sign),
             waivers=request.waivers,
             name=request.name,
         )
+        forget()
         print(json.dumps(to_json(verdict)), file=answers, flush=True)
 
 

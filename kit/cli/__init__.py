@@ -24,7 +24,11 @@ _LONGEST_LINE = 2000
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code that the command's documentation promises."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if sys.stderr is None:  # closed: Python would print to stdout instead
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for good
     try:
+        if sys.stdout is None:
+            raise UsageError("standard output is closed", hint="open it, or send it to /dev/null")
         code = _dispatch(arguments)
         sys.stdout.flush()
     except BrokenPipeError:

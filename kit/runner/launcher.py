@@ -71,6 +71,7 @@ def measure(plan: RunPlan, output: Path, name: str | None = None) -> Outcome:
     """
     preflight(plan)
     targets = _targets(plan)
+    plan.require_runs(len(targets))
     plan = _without_uuids(plan)
     submission = plan.submission
     parent = output / submission.division / submission.submitter / submission.system_id

@@ -17,7 +17,8 @@ from pathlib import Path
 from kit.counters import BYTES, MILLIPERCENT, Counter, CounterStatus
 
 _PLACES = ("/usr/local/cuda/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu")
-_PASSES = re.compile(r"^==PROF== Profiling .* (\d+) pass(?:es)?$")
+_PASSES = "profiler__replayer_passes"
+_ANNOUNCED = re.compile(r"^==PROF== Profiling .* (\d+) pass(?:es)?$")
 _NUMBER = re.compile(r"(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?")
 _VERSION = re.compile(r"Version (\d[\w.]{0,30})")
 _LONGEST_NAME = 300
@@ -120,9 +121,15 @@ def parse(text: str, counter: str) -> Log:
     column, name = head.index(counter), head.index("Kernel Name")
     if any(len(row) != len(head) for row in (units, *kernels)):
         raise NcuError("failed", "a row of the log has not as many cells as its head")
-    passes = [int(match[1]) for match in map(_PASSES.match, lines) if match]
+    # Versions differ: some announce every kernel with its replays, others only have the column.
+    if head.count(_PASSES) == 1:
+        passes = [int(_number(row[head.index(_PASSES)])) for row in kernels]
+    else:
+        passes = [int(match[1]) for match in map(_ANNOUNCED.match, lines) if match]
     if len(passes) != len(kernels):
-        raise NcuError("failed", f"{len(kernels)} kernels in {len(passes)} announcements")
+        raise NcuError(
+            "failed", f"the log tells the replays of {len(passes)} of {len(kernels)} kernels"
+        )
     readings = tuple(Reading(row[name][:_LONGEST_NAME], _number(row[column])) for row in kernels)
     return Log(units[column], max(passes), readings)
 

@@ -4,8 +4,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kit.backends import Backend, Build
-from kit.errors import UntunedError
+from kit.bundle.reader import MAXIMUM_HLO_BYTES
+from kit.errors import MeasurementError, UntunedError
 from kit.evidence import Candidate, Executable
+from kit.hlo import module
 from kit.runner.dispatch import Chooser, Settled, Try
 from kit.runner.job import Tuning
 
@@ -35,7 +37,25 @@ def build_program(
 
     Raises:
         UntunedError: the stored autotune results do not cover the program.
+        MeasurementError: the checker could not read the program, which only costs time to measure.
     """
+    found = _built(chooser, replay, backend, attempt)
+    size = len(found.hlo.encode())
+    try:
+        if size > MAXIMUM_HLO_BYTES:
+            raise ValueError(f"it has {size} bytes; {MAXIMUM_HLO_BYTES} are allowed")
+        module(found.hlo)
+    except ValueError as error:
+        raise MeasurementError(
+            f"unsupported: the program's HLO is no evidence: {error}",
+            hint="with backend.dispatch=single a call goes through one buffer set",
+        ) from None
+    return found
+
+
+def _built(
+    chooser: Chooser, replay: Replay | None, backend: Backend, attempt: Try
+) -> Program:
     if replay is None:
         settled = chooser.settle(backend, attempt)
         chooser.report("compile")

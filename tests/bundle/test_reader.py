@@ -273,3 +273,12 @@ def test_nothing_is_imported_or_fetched(pristine, monkeypatch):
     monkeypatch.setattr("socket.socket.connect", lambda *_: pytest.fail("went to the network"))
     monkeypatch.setattr("subprocess.Popen.__init__", lambda *_, **__: pytest.fail("ran a program"))
     parse(read_container(pristine))
+
+
+def test_tables_of_more_numbers_than_fit_into_memory_are_refused(parsed, refusal, monkeypatch):
+    """Few digits a number: 491 MiB of them took 2.5 GB."""
+    parsed(lambda _: None)
+    monkeypatch.setattr(reader, "MAXIMUM_CELLS", 100)
+    message = refusal(lambda _: None)
+    assert message.startswith("its tables hold ")
+    assert message.endswith(" numbers; 100 are allowed")

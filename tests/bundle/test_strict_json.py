@@ -78,10 +78,10 @@ REFUSED = {
     "long text": (b'"' + b"a" * 4097 + b'"', "a text of 4097 characters; 4096 are allowed"),
     "long key": (b'{"' + b"a" * 4097 + b'":1}', "a text of 4097 characters"),
     "10 MB text": (b'"' + b"a" * 10_000_000 + b'"', "10000002 bytes; a document may have 4194304"),
-    "many items": (b"[" + b"0," * 60_000 + b"0]", "holds more than 50000 values"),
+    "many items": (b"[" + b"0," * 120_000 + b"0]", "holds more than 100000 values"),
     "many keys": (
-        b"{" + b",".join(b'"%d":0' % i for i in range(30_000)) + b"}",
-        "holds more than 50000 values",
+        b"{" + b",".join(b'"%d":0' % i for i in range(60_000)) + b"}",
+        "holds more than 100000 values",
     ),
     "trailing garbage": (b"{} x", "not JSON: line 1, column 4: Extra data"),
     "two documents": (b"{}\n{}", "not JSON: line 2, column 1: Extra data"),

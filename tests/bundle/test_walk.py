@@ -74,7 +74,10 @@ def test_folder_linked_into_itself(bundle):
 
 def test_hard_link(bundle, tmp_path):
     os.link(bundle / "data/plan.json", tmp_path / "second-name")
-    assert refusal(bundle) == "data/plan.json: is a hard link; a bundle holds each file once"
+    assert refusal(bundle) == (
+        "data/plan.json: is a hard link; a bundle holds each file once "
+        "(judge a plain copy: cp -r gives each file its own bytes, cp -l does not)"
+    )
 
 
 def test_named_pipe_does_not_block(bundle, sample):
@@ -268,3 +271,10 @@ def test_each_file_is_opened_once_and_every_descriptor_is_closed(bundle, monkeyp
     with suppress(BundleError):
         read_container(bundle)
     assert set(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+
+
+@pytest.mark.parametrize("name", [".DS_Store", "._plan.json", "Thumbs.db", ".directory"])
+@pytest.mark.parametrize("folder", ["", "data", "data/cases"])
+def test_what_a_desktop_left_is_refused_with_the_remedy(bundle, folder, name):
+    (bundle / folder / name).write_bytes(b"")
+    assert refusal(bundle).endswith(" (a desktop left it there: delete it, and it alone)")

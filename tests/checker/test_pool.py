@@ -10,7 +10,9 @@ import pytest
 
 import kit
 from bundles import honest_cpu, write
+from kit.bundle.reader import Auditor
 from kit.checker import pool
+from kit.checker.judge import judge
 from kit.checker.pool import judge_all
 from kit.checker.tree import Candidate
 from kit.checker.verdict import Waiver
@@ -31,6 +33,10 @@ def judge(path, *, auditor, waivers, name):
         os._exit(3)
     if name == "hang":
         time.sleep(60)
+    if name == "deep":
+        for _ in range(6):
+            time.sleep(0.5)
+            auditor.going_on()
     if name == "chatter":
         print("noise on stdout", flush=True)
     if name == "eat":
@@ -94,6 +100,37 @@ def test_a_bundle_that_takes_too_long(folder, monkeypatch):
     started = time.monotonic()
     assert judged(folder, ["hang", "a"]) == [("hang", "refused"), ("a", "compliant")]
     assert time.monotonic() - started < 20
+
+
+def test_going_deep_lifts_no_limit_but_that_of_recomputing(folder, monkeypatch):
+    """A worker that says that it goes on may take longer; one that says nothing may not."""
+    monkeypatch.setattr(pool, "_START", _ACTING)
+    monkeypatch.setattr(pool, "LIMIT_S", 2.0)
+    started = time.monotonic()
+    found = judged(folder, ["deep", "hang", "a"], deep=True)
+    assert found == [("deep", "compliant"), ("hang", "refused"), ("a", "compliant")]
+    assert time.monotonic() - started < 20
+
+
+def test_a_deep_check_says_that_it_goes_on(folder):
+    said = []
+    verdict = judge(folder, auditor=Auditor(deep=True, going_on=lambda: said.append(1)))
+    assert verdict.judgement == "compliant"
+    assert len(said) >= 8  # a part of every input buffer at least
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "latin-1:strict", "ascii:strict"])
+def test_the_encoding_of_the_terminal_is_not_that_of_the_pipes(folder, monkeypatch, encoding):
+    monkeypatch.setenv("PYTHONIOENCODING", encoding)
+    assert judged(folder, ["a\xfcb"]) == [("a\xfcb", "compliant")]
+
+
+def test_a_name_that_is_not_utf_8_is_escaped(folder):
+    name = os.fsdecode(b"caf\xe9")
+    bad = Candidate(folder, name, "no bundle here")
+    (verdict, refused) = judge_all([Candidate(folder, name), bad])
+    assert (verdict.name, verdict.judgement) == ("caf\\xe9", "compliant")
+    assert refused.name == verdict.name
 
 
 def test_memory_is_bounded(folder, monkeypatch):

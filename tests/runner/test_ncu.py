@@ -46,6 +46,22 @@ def test_bytes_of_four_launches():
     assert (found.kernels, found.sets, found.samples) == ((GEMM,), (0, 1, 2, 3), 4)
 
 
+def with_column(text, passes):
+    """The log of a version that announces no kernel: 2025.3 on an H200."""
+    lines = [line for line in text.splitlines() if "Profiling" not in line]
+    head, units, *rows = (n for n, line in enumerate(lines) if line.startswith('"'))
+    lines[head] += ',"profiler__replayer_passes"'
+    lines[units] += ',"pass"'
+    for row, count in zip(rows, passes, strict=True):
+        lines[row] += f',"{count}"'
+    return "\n".join(lines) + "\n"
+
+
+def test_replays_are_read_from_their_column_where_no_kernel_is_announced():
+    assert parse(with_column(log_of(FOUR), (1, 1, 1, 1)), DRAM_READ).passes == 1
+    assert parse(with_column(log_of(FOUR), (1, 1, 9, 1)), DRAM_READ).passes == 9
+
+
 def test_numbers_without_separators_are_numbers_too():
     assert parse(log_of([(GEMM, "16817408")]), DRAM_READ).readings[0].value == 16_817_408
 
@@ -113,7 +129,11 @@ PERMISSION = (
         (log_of([(GEMM, "1,00")]), "failed", "is no number"),
         (log_of([(GEMM, "-1")]), "failed", "is no number"),
         (log_of([(GEMM, "nan")]), "failed", "is no number"),
-        (log_of(FOUR).replace("==PROF== Profiling", "==PROF== Seeing", 1), "failed", "announce"),
+        (
+            log_of(FOUR).replace("==PROF== Profiling", "==PROF== Seeing", 1),
+            "failed",
+            "replays of 3 of 4",
+        ),
     ],
 )
 def test_a_log_without_values_says_why(text, status, reason):

@@ -60,7 +60,7 @@ def test_what_cannot_be_read_is_not_timed(tmp_path):
         0.001, programs={"library": (LIBRARY, 0.001), "triton": ("HloModule\n", 0)}
     )
     _, built = served(tmp_path, backend)
-    assert "no ENTRY computation" in built.candidates[1].reason
+    assert "does not begin an HLO module" in built.candidates[1].reason
 
 
 def test_nothing_compiled_is_the_first_ones_fault(tmp_path):

@@ -75,7 +75,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
         yield from _as_first(run, buffers, first.setdefault(run.case.id, buffers))
         for surface, count in _recomputed(run, sets, deep=bundle.auditor.deep):
             for buffer_set in range(count):
-                found = recompute(operands, surface, buffer_set)
+                found = recompute(operands, surface, buffer_set, bundle.auditor.going_on)
                 row = SURFACES.index(surface) * sets + buffer_set
                 yield from _exact(run, buffers, row, found)
 

@@ -4,7 +4,7 @@
 In the pilot of the chosen dispatch mode, handing over one call took no longer than the edition's
 share of the time that the call's GEMMs take. In the measurement itself the host had handed over a
 window's last call long before the device ended it: in the middle of the windows by the edition's
-number of calls, and by no more than JAX lets it run ahead.
+number of launches, and by no more calls than JAX lets it run ahead.
 
 ## Why it matters
 If the host is the slower one, the device waits between kernels and the figure is the host's.
@@ -18,7 +18,7 @@ M05: the processor must not limit the kernel launch rate.
 
 ## Example
 Passes: a call of 48 µs for one GEMM of 3.19 ms.
-Fails: calls of 64 µs for GEMMs of 3 µs, so that the host is never two calls ahead. Or 35 calls
+Fails: calls of 64 µs for GEMMs of 3 µs, so that the host is never two launches ahead. Or 35 calls
 ahead, for windows that were shortened beside their enqueue times.
 """
 
@@ -60,21 +60,17 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
 
 def _lead(run: MeasuredRun, rules: Ruleset, severity: Severity) -> Iterator[Finding]:
     profiling, windows = run.profiling_windows(), run.table(WINDOWS.file)
-    launches = sum(profiling["launches"].tolist())
-    call_ns = device_span_ns(profiling) / launches * run.document.executable.gemms_per_call
+    period_ns = device_span_ns(profiling) / sum(profiling["launches"].tolist())
     leads = host_lead_ns(run.document.timing, windows)[windows["phase"] == PROFILING]
     _, width_ns = anchored_span_ns(run.document.timing)
     slack_ns = min(width_ns, 2 * round(rules.anchor_width_s * 1e9))
     middle_ns = float(np.median(leads))
-    calls = (middle_ns + slack_ns) / call_ns
-    ahead = (middle_ns - slack_ns) / call_ns
-    if ahead > rules.most_calls_ahead:
-        place = run.at("column enqueue_end_ns in profiling", WINDOWS.file)
+    place = run.at("column enqueue_end_ns in profiling", WINDOWS.file)
+    calls = (middle_ns - slack_ns) / (period_ns * run.document.executable.gemms_per_call)
+    if calls > rules.most_calls_ahead:
         required = f"at most {rules.most_calls_ahead}, as JAX lets a host run ahead"
-        yield Finding(place, f"{ahead:.1f} calls ahead of the device", required)
-    looping = run.document.dispatch.mode == "device_loop"
-    least = rules.loop_calls_ahead if looping else rules.calls_ahead
-    if calls < least:
-        place = run.at("column enqueue_end_ns in profiling", WINDOWS.file)
-        found = f"{calls:.1f} calls ahead of the device"
-        yield Finding(place, found, f"at least {least}", severity)
+        yield Finding(place, f"{calls:.1f} calls ahead of the device", required)
+    launches = (middle_ns + slack_ns) / period_ns
+    if launches < rules.launches_ahead:
+        found = f"{launches:.1f} launches ahead of the device"
+        yield Finding(place, found, f"at least {rules.launches_ahead}", severity)

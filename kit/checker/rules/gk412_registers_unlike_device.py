@@ -2,17 +2,17 @@
 
 ## What it checks
 On products whose registers are known: the average power steps as often as its register does, over
-warm-up and profiling; every graphics clock lies whole steps below the device's maximum; graphics
-and SM clock, which are one domain there, are equal. On every GPU, no counter of nanoseconds grows
-faster than time itself, but for the little that it lags behind and catches up.
+warm-up and profiling, where it was sampled often enough to show that; every graphics clock lies
+whole steps below the device's maximum; graphics and SM clock, which are one domain there, are
+equal. On every GPU, no counter of nanoseconds grows faster than time itself, but for the little
+that it lags behind and catches up.
 
 ## Why it matters
 A series that was scaled, smoothed, squeezed in time or made up looks right on average. Its register
 gives it away.
 
 ## How to fix
-Measure again. Sample power every 50 ms (`telemetry.power_period_ms`): above two thirds of the
-register's step its steps cannot be seen.
+Measure again; nothing but a changed file does this.
 
 ## Clause
 M12 and M14: clock and power are monitored, not assumed.
@@ -105,8 +105,8 @@ def _cadence(
     step_ms = registers.average_power_step_ms
     periods = {health.table: health.period_ns for health in run.document.telemetry.health}
     period_ms = periods.get(POWER.file, 0) * 1e-6
-    if not 0 < period_ms <= rules.power_step_sampling * step_ms:
-        raise Unproven(f"power every {period_ms:g} ms cannot show steps of {step_ms} ms")
+    if period_ms > rules.power_step_sampling * step_ms:
+        return  # the sampler of a busy host reads less often, and GK401 bounds how seldom
     edges = window_edges(run.document.timing, run.table(WINDOWS.file))
     load = within(power, int(edges[0]), int(edges[-1]))
     lasted_ms = float(edges[-1] - edges[0]) * 1e-6

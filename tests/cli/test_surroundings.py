@@ -1,0 +1,93 @@
+"""What lies around a command cannot change what it does: its folder, its streams, its encoding."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import kit
+from bundles import honest_cpu, write
+
+ROOT = Path(kit.__file__).parents[1]
+HOSTILE = "import pathlib; pathlib.Path('hijacked').touch(); raise SystemExit('hijacked')\n"
+MODULES = ("click", "json", "numpy", "jsonschema", "ml_dtypes", "subprocess", "select", "kit_cli")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A stranger's folder: a bundle, and modules by the names of those that the kit imports."""
+    write(honest_cpu(), tmp_path / "bundle")
+    for name in MODULES:
+        (tmp_path / f"{name}.py").write_text(HOSTILE)
+    return tmp_path
+
+
+def run(folder, *command, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "kit", *command],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("command", [["check", "bundle"], ["explain", "GK206"], ["--version"]])
+def test_nothing_is_imported_from_the_folder_that_it_is_started_in(folder, command):
+    done = run(folder, *command)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert not (folder / "hijacked").exists()
+
+
+def test_a_checkout_runs_from_its_own_folder():
+    done = subprocess.run(
+        [sys.executable, "-m", "kit", "--version"],
+        cwd=ROOT, env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("gemm-kit ")
+
+
+@pytest.mark.parametrize("safe", [{"PYTHONSAFEPATH": "1"}, {}])
+def test_a_safe_path_is_left_as_it_is(folder, safe):
+    assert run(folder, "check", "bundle", **safe).returncode == 0
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "latin-1", "ascii", "utf-8:surrogateescape"])
+def test_any_encoding_of_the_terminal_gives_the_verdict(folder, encoding):
+    done = run(folder, "check", "bundle", PYTHONIOENCODING=encoding)
+    assert (done.returncode, done.stderr) == (0, b"")
+    text = done.stdout.decode(encoding.partition(":")[0])
+    assert text.splitlines()[-1] == "SUMMARY: submission looks OK"
+
+
+def test_a_folder_whose_name_is_not_utf_8_gives_valid_json(folder):
+    try:
+        shutil.copytree(os.fsencode(folder / "bundle"), os.fsencode(folder / "tree") + b"/caf\xe9")
+    except OSError:
+        pytest.fail("the tests need a file system that takes any name")
+    done = run(folder, "check", "tree", "--format", "json")
+    assert done.returncode == 0
+    (entry,) = json.loads(done.stdout)["bundles"]
+    entry["name"].encode("utf-8")
+    assert entry["name"] == "caf\\xe9"
+
+
+def test_a_closed_output_is_said_in_one_line(folder):
+    shell = f'"{sys.executable}" -m kit check bundle'
+    for closed, code, line in (
+        (">&-", 2, "gemm-kit: error: standard output is closed (open it, or send it to /dev/null)"),
+        (">&- 2>&-", 2, ""),
+        ("2>&- >/dev/null", 0, ""),
+    ):
+        done = subprocess.run(
+            f"{shell} {closed}", shell=True, cwd=folder, capture_output=True, text=True,
+            env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr.strip()) == (code, line)

@@ -1,0 +1,15 @@
+"""The README's performance table is what its script makes of the stored results."""
+
+import runpy
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_table_is_the_scripts():
+    script = runpy.run_path(str(ROOT / "tests/benchmarks/readme_table.py"))
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert script["renewed"](text) == text
+    changed = text.replace("697.3", "797.3")
+    assert changed != text
+    assert script["renewed"](changed) == text
