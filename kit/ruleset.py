@@ -62,10 +62,10 @@ class Ruleset:
     idle_temperature_excess_c: int = 12
     # Independent timings of the same launches.
     control_dlpack_difference: float = 0.005
-    # A coarse control: clocks under a power cap wander while its spans last. In 39 H200 tests it
-    # was 1.1 % off at most, where DLPack events agreed within 2e-6 and the anchors, host clock over
-    # the very same launches, within 1e-5.
-    control_host_difference: float = 0.025
+    # A coarse control. Where its first span met a rested device it was up to 3.2 % slow (int8 on an
+    # H200); with a span to warm up before, 1.1 % off at most in 39 tests. DLPack events agreed
+    # within 2e-6, and the anchors, host clock over the very same launches, within 1e-5.
+    control_host_difference: float = 0.05
     # Below this the host's wake-up is a visible share of the slope.
     control_minimum_s: float = 0.1
     # A GPU's timer against CLOCK_MONOTONIC: 1e-5 apart at most in 21 H200 tests. A time service
