@@ -8,7 +8,6 @@ manipulations were caught by the rule that they name.
 import os
 import sys
 import time
-import warnings
 from collections import Counter
 
 from battery.impossible import IMPOSSIBLE
@@ -31,7 +30,7 @@ def main(arguments):
         column = "impossible" if _excused(result) else result.caught
         counts[known[name].kind, column] += 1
         listed[column].append(name)
-    _table(counts, seconds)
+    _table(counts, len({result.digest for result in results.values()}), seconds)
     for column in ("other", "accepted", "crashed", "unforged"):
         _details(column, [(name, known[name], results[name]) for name in listed[column]])
     if listed["impossible"]:
@@ -59,7 +58,7 @@ def _fails(counts, total, stale):
     return wrong or stale or _sum(counts, "named") < LEAST_NAMED * catchable
 
 
-def _table(counts, seconds):
+def _table(counts, distinct, seconds):
     kinds = sorted({kind for kind, _ in counts})
     print(f"{'kind':20}{'all':>6}" + "".join(f"{column:>12}" for column in COLUMNS))
     for kind in kinds:
@@ -67,7 +66,7 @@ def _table(counts, seconds):
         print(f"{kind:20}{sum(row):6}" + "".join(f"{number or '':>12}" for number in row))
     row = [_sum(counts, column) for column in COLUMNS]
     print(f"{'all':20}{sum(row):6}" + "".join(f"{number:12}" for number in row))
-    print(f"{sum(row)} manipulations in {seconds:.0f} s")
+    print(f"{sum(row)} manipulations, {distinct} different bundles, in {seconds:.0f} s")
 
 
 def _details(column, entries):
@@ -79,6 +78,4 @@ def _details(column, entries):
 
 
 if __name__ == "__main__":
-    # A forged value may be none that its type holds; the numbers that come of it are the point.
-    warnings.simplefilter("ignore", RuntimeWarning)
     sys.exit(main(sys.argv[1:]))

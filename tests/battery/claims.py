@@ -3,8 +3,7 @@
 from dataclasses import fields, replace
 
 from battery.bases import CLOSED, GUIDELINE
-from battery.registry import add, manipulation
-from battery.registry import Manipulation
+from battery.registry import Manipulation, add, manipulation
 from bundles import with_claims
 from kit.evidence import Results, RunMetrics
 
@@ -35,11 +34,20 @@ def _figures():
         for label, change in (("raised", _better), ("taken_away", _nothing)):
             if change is _nothing and name not in optional:
                 continue
-            add(Manipulation(
-                "claims", f"{name}-{label}", "guideline", "M11", "GK501",
-                f"The claimed {name} is {label.replace('_', ' ')}.", "records", _run_figure,
-                {"name": name, "change": change}, claims=False,
-            ))  # fmt: skip
+            add(
+                Manipulation(
+                    "claims",
+                    f"{name}-{label}",
+                    "guideline",
+                    "M11",
+                    "GK501",
+                    f"The claimed {name} is {label.replace('_', ' ')}.",
+                    "records",
+                    _run_figure,
+                    {"name": name, "change": change},
+                    claims=False,
+                )
+            )
 
 
 _figures()
@@ -47,7 +55,9 @@ _figures()
 
 def _case(bundle, **changes):
     first, *others = bundle.claims.cases
-    return replace(bundle, claims=replace(bundle.claims, cases=(replace(first, **changes), *others)))
+    return replace(
+        bundle, claims=replace(bundle.claims, cases=(replace(first, **changes), *others))
+    )
 
 
 @manipulation("GK501", "M26", base="closed", claims=False)
@@ -58,17 +68,30 @@ def best_run_as_headline(bundle):
     return _case(bundle, period_ns=best.mean_period_ns, flops_per_s=best.flops_per_s)
 
 
-@manipulation("GK501", "M26", base="closed", claims=False, variants={
-    "less": {"value": 0.0001}, "none": {"value": None},
-})  # fmt: skip
+@manipulation(
+    "GK501",
+    "M26",
+    base="closed",
+    claims=False,
+    variants={
+        "less": {"value": 0.0001},
+        "none": {"value": None},
+    },
+)
 def range_polished(bundle, value):
     """The range of the replicates is told smaller, or not told."""
     return _case(bundle, replicate_range=value)
 
 
-@manipulation("GK501", "M11", claims=False, variants={
-    "period": {"name": "period_ns"}, "flops": {"name": "flops_per_s"},
-})  # fmt: skip
+@manipulation(
+    "GK501",
+    "M11",
+    claims=False,
+    variants={
+        "period": {"name": "period_ns"},
+        "flops": {"name": "flops_per_s"},
+    },
+)
 def headline_polished(bundle, name):
     """The headline is a hundredth better than the evidence."""
     value = getattr(bundle.claims.cases[0], name)
@@ -117,6 +140,7 @@ def figures_of_another_case(bundle):
     """The fp32 case claims the figures of tf32."""
     claims = {claim.id: claim for claim in bundle.claims.cases}
     fp32, tf32 = "square_4096-fp32-nn", "square_4096-tf32-nn"
-    swapped = tuple(replace(claims[tf32], id=fp32) if c.id == fp32 else c
-                    for c in bundle.claims.cases)  # fmt: skip
+    swapped = tuple(
+        replace(claims[tf32], id=fp32) if c.id == fp32 else c for c in bundle.claims.cases
+    )
     return replace(bundle, claims=replace(bundle.claims, cases=swapped))

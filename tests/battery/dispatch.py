@@ -6,12 +6,17 @@ from battery.bases import DECODE, LOOPED
 from battery.forging import document, runs
 from battery.registry import manipulation
 from bundles import with_lead
-from kit.trace import WINDOWS
 
 
-@manipulation("GK308", "M05", base="formats", variants={
-    "single": {"mode": "single"}, "unrolled": {"mode": "unrolled"},
-})  # fmt: skip
+@manipulation(
+    "GK308",
+    "M05",
+    base="formats",
+    variants={
+        "single": {"mode": "single"},
+        "unrolled": {"mode": "unrolled"},
+    },
+)
 def loop_renamed(bundle, mode):
     """A device loop is called something simpler."""
     return runs(bundle, document(dispatch__mode=mode), case=LOOPED)
@@ -33,14 +38,24 @@ def gemms_per_call_inflated(bundle, factor):
 @manipulation("GK305", "M05", base="closed")
 def pilot_host_bound(bundle):
     """In the pilot, handing over took longer than the GEMM."""
-    return runs(bundle, lambda run: document(
-        dispatch__pilot_enqueue_ns=run.document.dispatch.pilot_period_ns
-        * run.document.executable.gemms_per_call)(run))  # fmt: skip
+    return runs(
+        bundle,
+        lambda run: document(
+            dispatch__pilot_enqueue_ns=run.document.dispatch.pilot_period_ns
+            * run.document.executable.gemms_per_call
+        )(run),
+    )
 
 
-@manipulation("GK305", "M05", base="closed", variants={
-    "enqueue": {"name": "pilot_enqueue_ns"}, "period": {"name": "pilot_period_ns"},
-})  # fmt: skip
+@manipulation(
+    "GK305",
+    "M05",
+    base="closed",
+    variants={
+        "enqueue": {"name": "pilot_enqueue_ns"},
+        "period": {"name": "pilot_period_ns"},
+    },
+)
 def pilot_left_out(bundle, name):
     """A time of the pilot is missing."""
     return runs(bundle, document(**{f"dispatch__{name}": None}))
@@ -83,16 +98,24 @@ def no_tuning_replayed(bundle):
     return runs(bundle, document(executable__autotune=None, executable__autotune_reason="none"))
 
 
-@manipulation("GK607", "M26", variants={
-    name: {"name": name} for name in (
-        "xla_gpu_load_autotune_results_from", "xla_gpu_require_complete_aot_autotune_results",
-        "xla_gpu_enable_triton_gemm",
-    )
-})  # fmt: skip
+@manipulation(
+    "GK607",
+    "M26",
+    variants={
+        name: {"name": name}
+        for name in (
+            "xla_gpu_load_autotune_results_from",
+            "xla_gpu_require_complete_aot_autotune_results",
+            "xla_gpu_enable_triton_gemm",
+        )
+    },
+)
 def compiler_option_left_out(bundle, name):
     """The compiler was not told to replay the tuning, or whose kernels to use."""
-    return runs(bundle, document(executable__options=lambda found: {
-        k: v for k, v in found.items() if k != name}))  # fmt: skip
+    return runs(
+        bundle,
+        document(executable__options=lambda found: {k: v for k, v in found.items() if k != name}),
+    )
 
 
 @manipulation("GK607", "M05", base="closed")
@@ -106,8 +129,10 @@ def faster_candidate_not_taken(bundle):
     """The tuner timed a faster program than the one that was launched."""
 
     def faster(found):
-        return tuple(replace(c, period_ns=c.period_ns * 0.5) if c.implementation == "triton" else c
-                     for c in found)  # fmt: skip
+        return tuple(
+            replace(c, period_ns=c.period_ns * 0.5) if c.implementation == "triton" else c
+            for c in found
+        )
 
     return runs(bundle, document(dispatch__candidates=faster), case=DECODE)
 
@@ -122,14 +147,20 @@ def implementation_renamed(bundle):
 def implementation_not_as_planned(bundle, planned):
     """The plan asks for kernels of another implementation."""
     plan = bundle.plan
-    return replace(bundle, plan=replace(plan, backend=replace(plan.backend, implementation=planned)))
+    return replace(
+        bundle, plan=replace(plan, backend=replace(plan.backend, implementation=planned))
+    )
 
 
-@manipulation("GK303", "M03", variants={
-    "compilation": {"field": "compilations", "value": 1},
-    "guard": {"field": "transfer_guard", "value": "allow"},
-    "drain": {"field": "drains", "value": 40},
-})  # fmt: skip
+@manipulation(
+    "GK303",
+    "M03",
+    variants={
+        "compilation": {"field": "compilations", "value": 1},
+        "guard": {"field": "transfer_guard", "value": "allow"},
+        "drain": {"field": "drains", "value": 40},
+    },
+)
 def work_inside_the_loops(bundle, field, value):
     """Something happened inside the loops, and the run says so."""
     return runs(bundle, document(**{f"loops__{field}": value}))
@@ -138,8 +169,14 @@ def work_inside_the_loops(bundle, field, value):
 @manipulation("GK303", "M03")
 def memory_taken_inside_the_loops(bundle):
     """The allocator holds more after the loops than before."""
-    return runs(bundle, document(
-        loops__allocator_after=lambda found: found | {"bytes_in_use": found["bytes_in_use"] + 2**20}))  # fmt: skip
+    return runs(
+        bundle,
+        document(
+            loops__allocator_after=lambda found: (
+                found | {"bytes_in_use": found["bytes_in_use"] + 2**20}
+            )
+        ),
+    )
 
 
 @manipulation("GK303", "M03", base="closed")

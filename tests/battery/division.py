@@ -24,12 +24,22 @@ def host_bundle_called_closed(bundle):
     return _to(bundle, "closed")
 
 
-@manipulation("GK603", "M07", base="closed", variants={
-    "platform": {"changes": {"backend__platform": "cpu", "backend__implementation": "library",
-                             "backend__tuning_attempts": 0}},
-    "timing": {"changes": {"timing__method": "external_profiler"}},
-    "telemetry": {"changes": {"telemetry__source": "none"}},
-})  # fmt: skip
+@manipulation(
+    "GK603",
+    "M07",
+    base="closed",
+    variants={
+        "platform": {
+            "changes": {
+                "backend__platform": "cpu",
+                "backend__implementation": "library",
+                "backend__tuning_attempts": 0,
+            }
+        },
+        "timing": {"changes": {"timing__method": "external_profiler"}},
+        "telemetry": {"changes": {"telemetry__source": "none"}},
+    },
+)
 def plan_without_the_evidence(bundle, changes):
     """The plan does not ask for the closed division's evidence."""
     return with_plan(bundle, **changes)
@@ -41,23 +51,35 @@ def claims_of_another_edition(bundle, edition):
     return replace(bundle, claims=replace(bundle.claims, edition=edition))
 
 
-@manipulation(UNDECIDED, "attack", variants={"2025.1": {"edition": "2025.1"}, "9999.9": {"edition": "9999.9"}})
+@manipulation(
+    UNDECIDED, "attack", variants={"2025.1": {"edition": "2025.1"}, "9999.9": {"edition": "9999.9"}}
+)
 def unknown_edition(bundle, edition):
     """An edition that the kit does not know, with laxer thresholds perhaps."""
     return with_plan(bundle, edition=edition)
 
 
-@manipulation("GK601", "M26", base="closed", variants={
-    "out_of_memory": {"status": "out_of_memory"}, "interrupted": {"status": "interrupted"},
-})  # fmt: skip
+@manipulation(
+    "GK601",
+    "M26",
+    base="closed",
+    variants={
+        "out_of_memory": {"status": "out_of_memory"},
+        "interrupted": {"status": "interrupted"},
+    },
+)
 def case_not_measured(bundle, status):
     """A planned case has outcomes but no run."""
     case = bundle.cases[CLOSED]
     outcomes = tuple(replace(r, status=status, reason="it did not fit") for r in case.record.runs)
     changed = replace(case, runs=(), counters={}, record=replace(case.record, runs=outcomes))
-    journal = replace(bundle.journal, entries=tuple(
-        replace(e, status=status) if e.case == CLOSED and e.event == "run_ended" else e
-        for e in bundle.journal.entries))  # fmt: skip
+    journal = replace(
+        bundle.journal,
+        entries=tuple(
+            replace(e, status=status) if e.case == CLOSED and e.event == "run_ended" else e
+            for e in bundle.journal.entries
+        ),
+    )
     return replace(bundle, cases=bundle.cases | {CLOSED: changed}, journal=journal)
 
 
@@ -75,8 +97,9 @@ def slow_case_dropped_and_planned_away(bundle):
     kept = {name: case for name, case in bundle.cases.items() if name != gone}
     plan = replace(bundle.plan, cases=tuple(c for c in bundle.plan.cases if c.id != gone))
     found = tuple(e for e in bundle.journal.entries if e.case != gone)
-    journal = replace(bundle.journal,
-                      entries=tuple(replace(e, sequence=i) for i, e in enumerate(found)))  # fmt: skip
+    journal = replace(
+        bundle.journal, entries=tuple(replace(e, sequence=i) for i, e in enumerate(found))
+    )
     return replace(bundle, plan=plan, cases=kept, journal=journal)
 
 
@@ -84,13 +107,15 @@ def slow_case_dropped_and_planned_away(bundle):
 def one_replicate_planned(bundle):
     """The plan asks for one run of each case, and the first ones are handed over."""
     cases = {
-        name: replace(case, runs=case.runs[:1], record=replace(case.record,
-                                                               runs=case.record.runs[:1]))
+        name: replace(
+            case, runs=case.runs[:1], record=replace(case.record, runs=case.record.runs[:1])
+        )
         for name, case in bundle.cases.items()
-    }  # fmt: skip
+    }
     found = tuple(e for e in bundle.journal.entries if e.run in (None, 1))
-    journal = replace(bundle.journal,
-                      entries=tuple(replace(e, sequence=i) for i, e in enumerate(found)))  # fmt: skip
+    journal = replace(
+        bundle.journal, entries=tuple(replace(e, sequence=i) for i, e in enumerate(found))
+    )
     return replace(with_plan(bundle, replicates=1), cases=cases, journal=journal)
 
 

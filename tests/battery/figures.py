@@ -18,7 +18,17 @@ from kit.resources import SCHEMAS
 from kit.trace import TABLES
 
 FACTORS = {"x0.9": 0.9, "x1.1": 1.1}
-DOCUMENTS = ("plan", "system", "environment", "journal", "results", "case", "run", "trace", "counters")
+DOCUMENTS = (
+    "plan",
+    "system",
+    "environment",
+    "journal",
+    "results",
+    "case",
+    "run",
+    "trace",
+    "counters",
+)
 
 
 def all_figures():
@@ -88,14 +98,13 @@ def scaled(bundle, figure, factor):
     if file in TABLES:
         most = {column.name: column.maximum for column in TABLES[file].columns}[path]
         return runs(bundle, columns(file, **{path: lambda v: np.minimum(v * factor, most)}))
-    cases = {}
-    for name, case in bundle.cases.items():
+
+    def changed(case):
         if file == "case.json":
-            case = replace(case, record=record(case.record))
-        else:
-            counters = {device: record(held) for device, held in case.counters.items()}
-            case = replace(case, counters=counters)
-        cases[name] = case
+            return replace(case, record=record(case.record))
+        return replace(case, counters={device: record(c) for device, c in case.counters.items()})
+
+    cases = {name: changed(case) for name, case in bundle.cases.items()}
     return replace(bundle, cases=cases)
 
 
@@ -136,7 +145,6 @@ BOUND = {
     "GK314": ("trace.json: calls", "trace.json: launches"),
     "GK404": tuple(f"run.json: limits_{when}.power_{name}_mw" for when in ("before", "after")
                    for name in ("enforced", "default", "minimum", "maximum")),
-    "GK409": ("clocks.csv: memory_mhz",),
     "GK412": ("clocks.csv: graphics_mhz", "clocks.csv: sm_mhz"),
     "GK501": tuple(
         f"results.json: {name}" for name in (
@@ -171,6 +179,7 @@ ONE_WAY = {
     "plan.json: phases.warm_up_min_launches": ("GK301", "x1.1"),
     "plan.json: phases.profiling_min_launches": ("GK301", "x1.1"),
     "run.json: telemetry.health[].period_ns": ("GK401", "x0.9"),
+    "clocks.csv: memory_mhz": ("GK409", "x1.1"),
     "power.csv: power_average_mw": ("GK406", "x1.1"),
     "power.csv: power_instant_mw": ("GK406", "x0.9"),
     "energy.csv: energy_mj": ("GK406", "x1.15"),

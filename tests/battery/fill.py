@@ -25,10 +25,14 @@ def filled(bundle, run, **changes):
     addresses = run.tables[BUFFERS.file].columns
     buffers = buffers_table(operands, sets)
     placed = {n: addresses[n] for n in ("address_before", "address_after")}
-    return replace(run, tables=run.tables | {
-        BUFFERS.file: Table(buffers.columns | placed),
-        OUTPUTS.file: outputs_table(operands, sets, run.document.sample_seed),
-    })  # fmt: skip
+    return replace(
+        run,
+        tables=run.tables
+        | {
+            BUFFERS.file: Table(buffers.columns | placed),
+            OUTPUTS.file: outputs_table(operands, sets, run.document.sample_seed),
+        },
+    )
 
 
 @manipulation("GK201", "M20", base="closed")
@@ -66,11 +70,22 @@ def zeros_with_invented_buffers(bundle):
 def zeros_measured_and_sold_as_uniform(bundle):
     """A test of zeros gives the times and the telemetry; every content is recomputed as uniform."""
     case = honest_gpu.GUIDELINE
-    sizes = {"workload": {"name": "guideline", "m": 4096, "n": 4096, "k": 4096, "batch": 1,
-                          "layout": "auto"}, "number_format": "bf16"}  # fmt: skip
+    sizes = {
+        "workload": {
+            "name": "guideline",
+            "m": 4096,
+            "n": 4096,
+            "k": 4096,
+            "batch": 1,
+            "layout": "auto",
+        },
+        "number_format": "bf16",
+    }
     kept = honest_gpu.RECORDINGS[case], honest_gpu.plan_of
-    plan = replace(honest_gpu.plan_of("closed", honest_gpu.FIXED_POWER, (case,), "ncu"),
-                   cases=honest_gpu.build_cases([sizes]))  # fmt: skip
+    plan = replace(
+        honest_gpu.plan_of("closed", honest_gpu.FIXED_POWER, (case,), "ncu"),
+        cases=honest_gpu.build_cases([sizes]),
+    )
     try:
         honest_gpu.RECORDINGS[case] = "zero_4096"
         honest_gpu.plan_of = lambda *_: plan
@@ -115,10 +130,16 @@ def _skewed(counts):
     return counts * np.linspace(1.01, 0.99, BINS)
 
 
-@manipulation("GK203", "M20", variants={
-    "positive": {"change": _half}, "normal": {"change": _normal}, "narrow": {"change": _narrow},
-    "skewed": {"change": _skewed},
-})  # fmt: skip
+@manipulation(
+    "GK203",
+    "M20",
+    variants={
+        "positive": {"change": _half},
+        "normal": {"change": _normal},
+        "narrow": {"change": _narrow},
+        "skewed": {"change": _skewed},
+    },
+)
 def another_distribution(bundle, change):
     """The buffers follow another law than the uniform one on [-1, 1]."""
     return runs(bundle, _bins(change))
@@ -136,9 +157,14 @@ def sparse(bundle, share):
             new = np.rint(old * (1 - share)).astype(np.int64)
             new[:, BINS // 2] += count - new.sum(axis=1)
             zeros = np.where(inputs, np.rint(count * share).astype(np.int64), found["zeros"])
-            return Table(found.columns | {"zeros": zeros} | {
-                name: np.where(inputs, new[:, i], found[name]) for i, name in enumerate(BIN_NAMES)
-            })  # fmt: skip
+            return Table(
+                found.columns
+                | {"zeros": zeros}
+                | {
+                    name: np.where(inputs, new[:, i], found[name])
+                    for i, name in enumerate(BIN_NAMES)
+                }
+            )
 
         return table(BUFFERS.file, edit)(run)
 
@@ -152,11 +178,14 @@ def sets_alike(bundle, operand):
     def edit(found):
         mine = found["operand"] == operand
         first = int(np.flatnonzero(mine)[0])
-        return Table({
-            name: values if name in ("operand", "set", "address_before", "address_after")
-            else np.where(mine, values[first], values)
-            for name, values in found.columns.items()
-        })  # fmt: skip
+        return Table(
+            {
+                name: values
+                if name in ("operand", "set", "address_before", "address_after")
+                else np.where(mine, values[first], values)
+                for name, values in found.columns.items()
+            }
+        )
 
     return runs(bundle, table(BUFFERS.file, edit))
 
@@ -167,11 +196,14 @@ def one_buffer_of_another_run(bundle):
 
     def edit(found):
         half = len(found) // 3
-        return Table({
-            name: values if name in ("operand", "set", "address_before", "address_after")
-            else np.concatenate([values[:half], values[:half], values[2 * half :]])
-            for name, values in found.columns.items()
-        })  # fmt: skip
+        return Table(
+            {
+                name: values
+                if name in ("operand", "set", "address_before", "address_after")
+                else np.concatenate([values[:half], values[:half], values[2 * half :]])
+                for name, values in found.columns.items()
+            }
+        )
 
     return runs(bundle, table(BUFFERS.file, edit))
 
@@ -190,7 +222,9 @@ def another_seed(bundle, follow):
     return runs(bundle, change)
 
 
-@manipulation("GK202", "M20", variants={"fill": {"name": "fill_seed"}, "sample": {"name": "sample_seed"}})
+@manipulation(
+    "GK202", "M20", variants={"fill": {"name": "fill_seed"}, "sample": {"name": "sample_seed"}}
+)
 def seed_of_another_case(bundle, name):
     """A run's seed is another one than the plan draws."""
     return runs(bundle, document(**{name: "0123456789abcdef"}))
@@ -199,8 +233,9 @@ def seed_of_another_case(bundle, name):
 @manipulation("GK203", "M21", base="cpu")
 def checksum_of_a_small_buffer_invented(bundle):
     """A checksum of set 0 is invented, where the operand is small."""
-    return runs(bundle, columns(BUFFERS.file, checksum=lambda v: np.where(v == v[0], v + 1, v)),
-                case=SMALL)  # fmt: skip
+    return runs(
+        bundle, columns(BUFFERS.file, checksum=lambda v: np.where(v == v[0], v + 1, v)), case=SMALL
+    )
 
 
 @manipulation("GK203", "M21", base="cpu", auditor=Auditor(deep=True))
@@ -209,9 +244,12 @@ def checksums_invented_before_a_deep_check(bundle):
     draw = np.random.default_rng(5)
     return runs(
         bundle,
-        columns(BUFFERS.file, checksum=lambda v: np.where(v > 0, draw.integers(2**32, size=len(v)), 0)),
-        case="square_512-fp32-nn", numbers=(1, 2),
-    )  # fmt: skip
+        columns(
+            BUFFERS.file, checksum=lambda v: np.where(v > 0, draw.integers(2**32, size=len(v)), 0)
+        ),
+        case="square_512-fp32-nn",
+        numbers=(1, 2),
+    )
 
 
 @manipulation("GK203", "M21", base="cpu", auditor=Auditor(deep=True))
@@ -220,8 +258,12 @@ def buffers_of_another_seed_before_a_deep_check(bundle):
 
     def change(run):
         case = bundle.plan.case(run.document.case)
-        operands = Operands(case.workload, operands_of(bundle.plan, case).number_format, "uniform",
-                            "0123456789abcdef")  # fmt: skip
+        operands = Operands(
+            case.workload,
+            operands_of(bundle.plan, case).number_format,
+            "uniform",
+            "0123456789abcdef",
+        )
         other = buffers_table(operands, run.document.rotation.sets, exact_up_to=2**18)
         old = run.tables[BUFFERS.file]
         placed = {n: old[n] for n in ("address_before", "address_after")}
@@ -233,8 +275,9 @@ def buffers_of_another_seed_before_a_deep_check(bundle):
 @manipulation("GK203", "M20", base="small")
 def runs_filled_differently(bundle):
     """The second run's buffers hold other values than the first's."""
-    return runs(bundle, columns(BUFFERS.file, checksum=lambda v: np.where(v > 0, v ^ 1, v)),
-                numbers=(2,))  # fmt: skip
+    return runs(
+        bundle, columns(BUFFERS.file, checksum=lambda v: np.where(v > 0, v ^ 1, v)), numbers=(2,)
+    )
 
 
 @manipulation("GK203", "M20", base="small")
@@ -258,8 +301,12 @@ def buffer_rows_left_out(bundle):
     return runs(bundle, table(BUFFERS.file, lambda t: t.rows(np.arange(len(t)) != 1)))
 
 
-@manipulation("GK203", "M21", variants={"int8": {"case": "square_4096-int8-nt"},
-                                        "e4m3": {"case": "square_4096-e4m3-nt"}}, base="formats")  # fmt: skip
+@manipulation(
+    "GK203",
+    "M21",
+    variants={"int8": {"case": "square_4096-int8-nt"}, "e4m3": {"case": "square_4096-e4m3-nt"}},
+    base="formats",
+)
 def narrow_values_in_a_narrow_type(bundle, case):
     """Values near zero only, whose products need few bits."""
     return runs(bundle, _bins(_narrow), case=case)

@@ -5,11 +5,11 @@ Functions on one run take and return a `RunEvidence`; `runs` puts them to work o
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from bundles import with_fields
+from bundles import field, with_fields
 from honest import operands_of, outputs_table
 from kit.bundle import layout
 from kit.bundle.reader import Bundle, CaseEvidence, RunEvidence
@@ -27,11 +27,12 @@ NO_COUNTER = ("t_ns", "burst_ns", "duration_ns", "enqueue_start_ns", "enqueue_en
 
 def runs(bundle: Bundle, *changes: RunChange, case=None, numbers=None) -> Bundle:
     """Every run changed, or those of one case, or those with these numbers."""
-    cases = {}
-    for name, found in bundle.cases.items():
-        if case in (None, name):
-            found = replace(found, runs=tuple(_changed(run, changes, numbers) for run in found.runs))
-        cases[name] = found
+    cases = {
+        name: replace(found, runs=tuple(_changed(run, changes, numbers) for run in found.runs))
+        if case in (None, name)
+        else found
+        for name, found in bundle.cases.items()
+    }
     return replace(bundle, cases=cases)
 
 
@@ -48,12 +49,8 @@ def document(**fields) -> RunChange:
     def change(run):
         found = run.document
         for path, value in fields.items():
-            if callable(value):
-                old = found
-                for name in path.split("__"):
-                    old = old[name] if isinstance(old, dict) else getattr(old, name)
-                value = value(old)
-            found = with_fields(found, **{path: value})
+            new = value(field(found, path.replace("__", "."))) if callable(value) else value
+            found = with_fields(found, **{path: new})
         return replace(run, document=found)
 
     return change
@@ -88,7 +85,9 @@ def scaled(file: str, factor: float, *names: str) -> RunChange:
 
     def times(name):
         counts = name not in NO_COUNTER and name.endswith(("_ns", "_mj", "_uj"))
-        return lambda values: values[0] + (values - values[0]) * factor if counts else values * factor
+        return lambda values: (
+            values[0] + (values - values[0]) * factor if counts else values * factor
+        )
 
     return columns(file, **{name: times(name) for name in names})
 
@@ -172,8 +171,10 @@ def lasting(run: RunEvidence, durations) -> RunEvidence:
         return np.maximum(np.interp(values, old, new) + outside, first)
 
     changed = columns(WINDOWS.file, enqueue_start_ns=moved, enqueue_end_ns=moved)(changed)
-    was, now = (found.tables[WINDOWS.file]["duration_ns"][profiled(windows)].sum()
-                for found in (run, changed))  # fmt: skip
+    was, now = (
+        found.tables[WINDOWS.file]["duration_ns"][profiled(windows)].sum()
+        for found in (run, changed)
+    )
     return controls(changed, now / was)
 
 
@@ -221,11 +222,12 @@ def time_line(convert: Callable[[int], int]) -> RunChange:
             name: convert(getattr(found.phases, name))
             for name in ("idle_start_ns", "idle_end_ns", "cool_down_start_ns", "cool_down_end_ns")
         }
-        begun = datetime.strptime(found.started_utc, _UTC) + timedelta(
+        begun = datetime.strptime(found.started_utc, _UTC).replace(tzinfo=UTC) + timedelta(
             seconds=(convert(found.started_ns) - found.started_ns) * 1e-9
         )
-        timing = replace(found.timing, start=anchor(found.timing.start),
-                         end=anchor(found.timing.end))  # fmt: skip
+        timing = replace(
+            found.timing, start=anchor(found.timing.start), end=anchor(found.timing.end)
+        )
         found = replace(
             found,
             started_utc=begun.strftime(_UTC),
@@ -265,7 +267,9 @@ def numbered(bundle: Bundle, run: RunEvidence, number: int, case: str | None = N
 def with_runs(bundle: Bundle, found: dict[str, list[RunEvidence]]) -> Bundle:
     """The bundle with these runs alone: outcomes and a journal without gaps are made for them."""
     entries = [("bundle_started", 0, None, None, None, None)]
-    ordered = sorted((r for kept in found.values() for r in kept), key=lambda r: r.document.started_ns)
+    ordered = sorted(
+        (r for kept in found.values() for r in kept), key=lambda r: r.document.started_ns
+    )
     end = 0
     for run in ordered:
         who = (run.document.case, run.document.device, run.document.number)
@@ -289,8 +293,9 @@ def _case(case: CaseEvidence, kept: list[RunEvidence]) -> CaseEvidence:
         RunOutcome(run.document.device, run.document.number, "measured", "") for run in kept
     )
     name = kept[0].document.case if kept else case.record.id
-    return replace(case, path=layout.case_folder(name), record=CaseRecord(name, outcomes),
-                   runs=tuple(kept))  # fmt: skip
+    return replace(
+        case, path=layout.case_folder(name), record=CaseRecord(name, outcomes), runs=tuple(kept)
+    )
 
 
 def entries(journal: Journal, change) -> Journal:

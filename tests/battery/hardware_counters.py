@@ -36,9 +36,16 @@ def kernels_replayed(bundle, passes):
     return _read(bundle, CLOSED, passes=passes)
 
 
-@manipulation("GK312", "M25", base="closed", variants={
-    "same": {"sets": (0, 0, 0, 0)}, "back": {"sets": (1, 0, 1, 1)}, "fewer": {"sets": (0, 1)},
-})  # fmt: skip
+@manipulation(
+    "GK312",
+    "M25",
+    base="closed",
+    variants={
+        "same": {"sets": (0, 0, 0, 0)},
+        "back": {"sets": (1, 0, 1, 1)},
+        "fewer": {"sets": (0, 1)},
+    },
+)
 def sets_not_in_order(bundle, sets):
     """The counted launches did not go round the sets."""
     return _read(bundle, CLOSED, sets=sets)
@@ -56,14 +63,30 @@ def tool_renamed(bundle, tool):
     return with_counters(bundle, GUIDELINE, lambda found: replace(found, tool=tool))
 
 
-@manipulation("GK312", "M16", base="closed", variants={
-    "no_permission": {"status": "no_permission"}, "failed": {"status": "failed"},
-})  # fmt: skip
+@manipulation(
+    "GK312",
+    "M16",
+    base="closed",
+    variants={
+        "no_permission": {"status": "no_permission"},
+        "failed": {"status": "failed"},
+    },
+)
 def not_counted(bundle, status):
     """Counters are missing in the closed division, with a reason."""
-    return with_counters(bundle, CLOSED, lambda found: replace(
-        found, status=status, reason="not permitted", mode=None, rotation_sets=None, version=None,
-        counters=()))  # fmt: skip
+    return with_counters(
+        bundle,
+        CLOSED,
+        lambda found: replace(
+            found,
+            status=status,
+            reason="not permitted",
+            mode=None,
+            rotation_sets=None,
+            version=None,
+            counters=(),
+        ),
+    )
 
 
 @manipulation("GK312", "M16", base="closed")
@@ -71,8 +94,12 @@ def bytes_read_left_out(bundle):
     """The one counter that proves a cold cache is not handed over."""
 
     def drop(found):
-        kept = tuple(without(DRAM_READ, "byte", "not_available", "no such counter")
-                     if c.name == DRAM_READ else c for c in found.counters)  # fmt: skip
+        kept = tuple(
+            without(DRAM_READ, "byte", "not_available", "no such counter")
+            if c.name == DRAM_READ
+            else c
+            for c in found.counters
+        )
         return replace(found, counters=kept)
 
     return with_counters(bundle, CLOSED, drop)
@@ -84,9 +111,14 @@ def document_left_out(bundle):
     return with_counters(bundle, GUIDELINE, lambda _: None)
 
 
-@manipulation("GK003", "M16", variants={
-    "case": {"changes": {"case": "another-bf16-nn"}}, "device": {"changes": {"device": "gpu-0123456789ab"}},
-})  # fmt: skip
+@manipulation(
+    "GK003",
+    "M16",
+    variants={
+        "case": {"changes": {"case": "another-bf16-nn"}},
+        "device": {"changes": {"device": "gpu-0123456789ab"}},
+    },
+)
 def of_something_else(bundle, changes):
     """The counters are those of another case or device."""
     return with_counters(bundle, GUIDELINE, lambda found: replace(found, **changes))
@@ -121,8 +153,12 @@ def utilisation_left_out(bundle):
     """A test at a fixed frequency without the utilisation of the SMs."""
 
     def drop(found):
-        kept = tuple(without(c.name, c.unit, "not_available", "no such counter")
-                     if c.name == SM_UTILISATION else c for c in found.counters)  # fmt: skip
+        kept = tuple(
+            without(c.name, c.unit, "not_available", "no such counter")
+            if c.name == SM_UTILISATION
+            else c
+            for c in found.counters
+        )
         return replace(found, counters=kept)
 
     return with_counters(bundle, DECODE, drop)

@@ -44,9 +44,14 @@ def challenge_and_seeds_written_in(bundle):
     def change(run):
         found = run.document
         who = (found.case, found.device, found.number)
-        return replace(run, document=with_fields(
-            found, fill_seed=fill_seed(plan.seed, CHALLENGE, found.case),
-            sample_seed=sample_seed(plan.seed, CHALLENGE, *who)))  # fmt: skip
+        return replace(
+            run,
+            document=with_fields(
+                found,
+                fill_seed=fill_seed(plan.seed, CHALLENGE, found.case),
+                sample_seed=sample_seed(plan.seed, CHALLENGE, *who),
+            ),
+        )
 
     case = bundle.cases[GUIDELINE]
     changed = replace(case, runs=tuple(map(change, case.runs)))
@@ -63,7 +68,7 @@ def _of_device(bundle, uuid, identity):
         if identity:
             found = with_fields(found, identity__cuda_uuid_hash=uuid, identity__nvml_uuid_hash=uuid)
         kept.append(numbered(bundle, replace(run, document=found), found.number))
-    counters = {device: replace(held, device=device) for held in case.counters.values()}
+    counters = dict.fromkeys([device], replace(next(iter(case.counters.values())), device=device))
     bundle = replace(bundle, cases={GUIDELINE: replace(case, counters=counters)})
     return with_runs(bundle, {GUIDELINE: kept})
 

@@ -5,9 +5,18 @@ rule catches one, `make battery` says that the entry is out of date.
 """
 
 IMPOSSIBLE = {
+    "timing/everything_inflated_consistently-x1.1": (
+        (
+            "A run that is invented as a whole, a tenth faster in every figure, is one of a better"
+            " part; speed of light, 13 to 20 % above honest H200 results, is the only bound."
+        ),
+        "audit; GK502 beyond that.",
+    ),
     "environment/driver_renamed-everywhere": (
-        "A version is a text that the vendor's own machine gives. Where NVML, driver and firmware"
-        " tell the same other version, nothing in the bundle contradicts it.",
+        (
+            "A version is a text that the vendor's machine gives. Where NVML, driver and firmware"
+            " tell the same other version, nothing in the bundle contradicts it."
+        ),
         "audit: the same driver on another machine gives other figures, or it does not.",
     ),
     "environment/driver_renamed-driver": (
@@ -35,8 +44,10 @@ IMPOSSIBLE = {
         "the signature (verify), the round (two bundles with one series), the auditor's challenge.",
     ),
     "journal/slow_attempts_hidden_and_time_closed-counters_too": (
-        "Attempts that were cut out with all their time and energy leave runs that could have"
-        " followed each other.",
+        (
+            "Attempts that were cut out with all their time and energy leave runs that could have"
+            " followed each other."
+        ),
         "audit: the median of many runs is not that of the best ones.",
     ),
     "telemetry/clocks_scaled_on_the_grid-x0.95": (

@@ -21,20 +21,32 @@ def _without_run(bundle, number, *, folder=True, outcome=True, line=True):
     )
     journal = bundle.journal
     if line:
-        journal = entries(journal, lambda found: [
-            e for e in found if not (e.case == CLOSED and e.run == number)])  # fmt: skip
+        journal = entries(
+            journal, lambda found: [e for e in found if not (e.case == CLOSED and e.run == number)]
+        )
     return replace(bundle, cases=bundle.cases | {CLOSED: changed}, journal=journal)
 
 
-@manipulation("GK004", "M26", base="closed", variants={"1": {"number": 1}, "2": {"number": 2}, "3": {"number": 3}})
+@manipulation(
+    "GK004",
+    "M26",
+    base="closed",
+    variants={"1": {"number": 1}, "2": {"number": 2}, "3": {"number": 3}},
+)
 def attempt_hidden(bundle, number):
     """One replicate is left out of folder, outcomes and journal."""
     return _without_run(bundle, number)
 
 
-@manipulation("GK004", "M26", base="closed", variants={
-    "outcome": {"outcome": True, "line": False}, "journal": {"outcome": False, "line": True},
-})  # fmt: skip
+@manipulation(
+    "GK004",
+    "M26",
+    base="closed",
+    variants={
+        "outcome": {"outcome": True, "line": False},
+        "journal": {"outcome": False, "line": True},
+    },
+)
 def attempt_hidden_in_part(bundle, outcome, line):
     """One replicate is left out of its folder and one of the two lists."""
     return _without_run(bundle, 2, outcome=outcome, line=line)
@@ -59,17 +71,29 @@ def _renumbered(bundle, slots):
     return with_runs(bundle, {CLOSED: kept} | found)
 
 
-@manipulation("GK004", "M26", base="closed", variants={
-    "one": {"slots": (0, 2, 3)}, "five": {"slots": (0, 3, 7)},
-})  # fmt: skip
+@manipulation(
+    "GK004",
+    "M26",
+    base="closed",
+    variants={
+        "one": {"slots": (0, 2, 3)},
+        "five": {"slots": (0, 3, 7)},
+    },
+)
 def slow_attempts_hidden_and_renumbered(bundle, slots):
     """Attempts between the best ones are left out; those kept are numbered through."""
     return _renumbered(bundle, slots)
 
 
-@manipulation("GK004", "M26", base="closed", variants={
-    "energy_tells": {"counters": False}, "counters_too": {"counters": True},
-})  # fmt: skip
+@manipulation(
+    "GK004",
+    "M26",
+    base="closed",
+    variants={
+        "energy_tells": {"counters": False},
+        "counters_too": {"counters": True},
+    },
+)
 def slow_attempts_hidden_and_time_closed(bundle, counters):
     """Attempts are left out, and all that came after them moves up, the energy too or not."""
     changed = _renumbered(bundle, (0, 1, 2))
@@ -77,8 +101,12 @@ def slow_attempts_hidden_and_time_closed(bundle, counters):
         return changed
     jump = {2: 40_000_000, 3: 80_000_000}  # mJ of one and of two hidden runs of a minute at 690 W
     for number, more in jump.items():
-        changed = runs(changed, columns(ENERGY.file, energy_mj=lambda v, m=more: v + m),
-                       case=CLOSED, numbers=(number,))  # fmt: skip
+        changed = runs(
+            changed,
+            columns(ENERGY.file, energy_mj=lambda v, m=more: v + m),
+            case=CLOSED,
+            numbers=(number,),
+        )
     return changed
 
 
@@ -93,8 +121,10 @@ def measured_run_called_timed_out(bundle):
     """A slow run is called timed out in the outcomes only."""
     bundle = _without_run(bundle, 3, outcome=False, line=False)
     case = bundle.cases[CLOSED]
-    outcomes = tuple(replace(r, status="timed_out", reason="slow") if r.number == 3 else r
-                     for r in case.record.runs)  # fmt: skip
+    outcomes = tuple(
+        replace(r, status="timed_out", reason="slow") if r.number == 3 else r
+        for r in case.record.runs
+    )
     changed = replace(case, record=replace(case.record, runs=outcomes))
     return replace(bundle, cases=bundle.cases | {CLOSED: changed})
 
@@ -105,27 +135,42 @@ def slow_run_called_timed_out_everywhere(bundle):
     bundle = measured_run_called_timed_out(bundle)
 
     def change(found):
-        return [replace(e, status="timed_out", reason="slow")
-                if e.case == CLOSED and e.run == 3 and e.event == "run_ended" else e
-                for e in found]  # fmt: skip
+        return [
+            replace(e, status="timed_out", reason="slow")
+            if e.case == CLOSED and e.run == 3 and e.event == "run_ended"
+            else e
+            for e in found
+        ]
 
     return replace(bundle, journal=entries(bundle.journal, change))
 
 
-@manipulation("GK004", "M26", base="closed", variants={
-    "gap": {"change": lambda n: n + (n > 4)}, "from_one": {"change": lambda n: n + 1},
-    "twice": {"change": lambda n: min(n, 5)},
-})  # fmt: skip
+@manipulation(
+    "GK004",
+    "M26",
+    base="closed",
+    variants={
+        "gap": {"change": lambda n: n + (n > 4)},
+        "from_one": {"change": lambda n: n + 1},
+        "twice": {"change": lambda n: min(n, 5)},
+    },
+)
 def sequence_broken(bundle, change):
     """Entries are not numbered 0, 1, 2 and so on."""
     found = tuple(replace(e, sequence=change(e.sequence)) for e in bundle.journal.entries)
     return replace(bundle, journal=replace(bundle.journal, entries=found))
 
 
-@manipulation("GK004", "M26", variants={
-    "first": {"keep": slice(1, None)}, "last": {"keep": slice(None, -1)},
-    "start": {"keep": slice(None, None, 2)}, "all": {"keep": slice(0, 0)},
-})  # fmt: skip
+@manipulation(
+    "GK004",
+    "M26",
+    variants={
+        "first": {"keep": slice(1, None)},
+        "last": {"keep": slice(None, -1)},
+        "start": {"keep": slice(None, None, 2)},
+        "all": {"keep": slice(0, 0)},
+    },
+)
 def entries_left_out(bundle, keep):
     """Entries of the journal are missing."""
     return replace(bundle, journal=entries(bundle.journal, lambda found: found[keep]))
@@ -134,15 +179,28 @@ def entries_left_out(bundle, keep):
 @manipulation("GK004", "M26")
 def time_goes_back(bundle):
     """An entry is older than the one before it."""
-    return replace(bundle, journal=entries(bundle.journal, lambda found: [
-        replace(e, t_ns=1) if e.event == "bundle_ended" else e for e in found]))  # fmt: skip
+    return replace(
+        bundle,
+        journal=entries(
+            bundle.journal,
+            lambda found: [replace(e, t_ns=1) if e.event == "bundle_ended" else e for e in found],
+        ),
+    )
 
 
 @manipulation("GK004", "M26")
 def run_outside_its_entries(bundle):
     """The run is told to have begun before the journal opened it."""
-    return replace(bundle, journal=entries(bundle.journal, lambda found: [
-        replace(e, t_ns=e.t_ns + 2 * 10**10) if e.event == "run_started" else e for e in found]))  # fmt: skip
+    return replace(
+        bundle,
+        journal=entries(
+            bundle.journal,
+            lambda found: [
+                replace(e, t_ns=e.t_ns + 2 * 10**10) if e.event == "run_started" else e
+                for e in found
+            ],
+        ),
+    )
 
 
 @manipulation("GK004", "M26", base="closed")
@@ -162,8 +220,10 @@ def attempt_without_an_outcome(bundle):
     def change(found):
         run = next(e for e in found if e.event == "run_started")
         end = found[-1].t_ns
-        more = [replace(run, t_ns=end, run=2),
-                replace(run, t_ns=end, run=2, event="run_ended", status="crashed")]  # fmt: skip
+        more = [
+            replace(run, t_ns=end, run=2),
+            replace(run, t_ns=end, run=2, event="run_ended", status="crashed"),
+        ]
         return [*found[:-1], *more, found[-1]]
 
     return replace(bundle, journal=entries(bundle.journal, change))
@@ -183,8 +243,15 @@ def outcome_without_an_attempt(bundle):
 @manipulation("GK004", "M26")
 def status_differs(bundle):
     """The journal says that the measured run crashed."""
-    return replace(bundle, journal=entries(bundle.journal, lambda found: [
-        replace(e, status="crashed") if e.event == "run_ended" else e for e in found]))  # fmt: skip
+    return replace(
+        bundle,
+        journal=entries(
+            bundle.journal,
+            lambda found: [
+                replace(e, status="crashed") if e.event == "run_ended" else e for e in found
+            ],
+        ),
+    )
 
 
 @manipulation("GK408", "M08")
@@ -201,9 +268,15 @@ def lock_planned_but_not_made(bundle):
     return with_plan(bundle, test_type__lock=True)
 
 
-@manipulation("GK612", "M26", base="closed", variants={
-    "1985": {"utc": "1985-10-26T01:21:00Z"}, "later": {"utc": "2027-01-01T00:00:00Z"},
-})  # fmt: skip
+@manipulation(
+    "GK612",
+    "M26",
+    base="closed",
+    variants={
+        "1985": {"utc": "1985-10-26T01:21:00Z"},
+        "later": {"utc": "2027-01-01T00:00:00Z"},
+    },
+)
 def run_of_another_day(bundle, utc):
     """The run's own date is not that of the journal."""
     return runs(bundle, document(started_utc=utc))
@@ -218,9 +291,16 @@ def journal_of_another_day(bundle, utc):
 @manipulation("GK004", "M26")
 def long_silence(bundle):
     """Two hours between the end of the run and the end of the bundle: time for other attempts."""
-    return replace(bundle, journal=entries(bundle.journal, lambda found: [
-        replace(e, t_ns=e.t_ns + 7200 * 10**9) if e.event == "bundle_ended" else e
-        for e in found]))  # fmt: skip
+    return replace(
+        bundle,
+        journal=entries(
+            bundle.journal,
+            lambda found: [
+                replace(e, t_ns=e.t_ns + 7200 * 10**9) if e.event == "bundle_ended" else e
+                for e in found
+            ],
+        ),
+    )
 
 
 @manipulation("GK004", "M26")
@@ -229,7 +309,10 @@ def second_bundle_inside(bundle):
 
     def change(found):
         first = found[0]
-        return [first, JournalEntry(0, first.t_ns, "bundle_started", None, None, None, None, None),
-                *found[1:]]  # fmt: skip
+        return [
+            first,
+            JournalEntry(0, first.t_ns, "bundle_started", None, None, None, None, None),
+            *found[1:],
+        ]
 
     return replace(bundle, journal=entries(bundle.journal, change))

@@ -21,8 +21,14 @@ def zeros(bundle):
 @manipulation("GK204", "M11")
 def of_another_seed(bundle):
     """The outputs are those of operands of another seed."""
-    return runs(bundle, lambda run: replace(run, tables=run.tables | {
-        OUTPUTS.file: filled(bundle, run, seed="0123456789abcdef").tables[OUTPUTS.file]}))  # fmt: skip
+    return runs(
+        bundle,
+        lambda run: replace(
+            run,
+            tables=run.tables
+            | {OUTPUTS.file: filled(bundle, run, seed="0123456789abcdef").tables[OUTPUTS.file]},
+        ),
+    )
 
 
 @manipulation("GK204", "M06")
@@ -31,7 +37,9 @@ def stale(bundle):
 
     def first(found):
         size = len(found) // len(np.unique(found["set"]))
-        bits = {name: np.resize(found[name][:size], len(found)) for name in ("bits_low", "bits_high")}
+        bits = {
+            name: np.resize(found[name][:size], len(found)) for name in ("bits_low", "bits_high")
+        }
         return Table(found.columns | bits)
 
     return runs(bundle, table(OUTPUTS.file, first))
@@ -54,20 +62,26 @@ def _values(change, kind):
 
     def edit(found):
         old = found["bits_low"].astype(np.uint16).view(kind)
-        new = change(old.astype(np.float64)).astype(kind).view(np.uint16)
+        with np.errstate(all="ignore"):  # some are too large for their type, on purpose
+            new = change(old.astype(np.float64)).astype(kind).view(np.uint16)
         return Table(found.columns | {"bits_low": new.astype(np.int64)})
 
     return table(OUTPUTS.file, edit)
 
 
-@manipulation("GK204", "M11", variants={
-    "negated": {"change": lambda v: -v}, "x1.05": {"change": lambda v: v * 1.05},
-    "half_of_k": {"change": lambda v: v / np.sqrt(2)},
-    "plus_one": {"change": lambda v: v + 1},
-    "integers": {"change": np.rint},
-    "not_a_number": {"change": lambda v: v * np.nan},
-    "infinite": {"change": lambda v: v * 1e300},
-})  # fmt: skip
+@manipulation(
+    "GK204",
+    "M11",
+    variants={
+        "negated": {"change": lambda v: -v},
+        "x1.05": {"change": lambda v: v * 1.05},
+        "half_of_k": {"change": lambda v: v / np.sqrt(2)},
+        "plus_one": {"change": lambda v: v + 1},
+        "integers": {"change": np.rint},
+        "not_a_number": {"change": lambda v: v * np.nan},
+        "infinite": {"change": lambda v: v * 1e300},
+    },
+)
 def other_values(bundle, change):
     """The outputs are not what the product gives."""
     return runs(bundle, _values(change, ml_dtypes.bfloat16))
@@ -84,9 +98,15 @@ def one_output_wrong(bundle):
     return runs(bundle, _values(one, ml_dtypes.bfloat16))
 
 
-@manipulation("GK204", "M11", base="formats", variants={
-    "fp32": {"case": "square_4096-fp32-nn"}, "tf32": {"case": "square_4096-tf32-nn"},
-})  # fmt: skip
+@manipulation(
+    "GK204",
+    "M11",
+    base="formats",
+    variants={
+        "fp32": {"case": "square_4096-fp32-nn"},
+        "tf32": {"case": "square_4096-tf32-nn"},
+    },
+)
 def computed_in_fewer_bits(bundle, case):
     """float32 outputs carry no more than bfloat16's digits."""
     return runs(bundle, columns(OUTPUTS.file, bits_low=lambda v: v & 0xFFFF0000), case=case)
@@ -106,15 +126,21 @@ def int8_output_off_by_one(bundle):
 @manipulation("GK204", "M11", base="formats")
 def fp64_computed_in_fp32(bundle):
     """float64 outputs carry no more than float32's digits."""
-    return runs(bundle, columns(OUTPUTS.file, bits_low=lambda v: v & 0xE0000000),
-                case="square_4096-fp64-nn")  # fmt: skip
+    return runs(
+        bundle, columns(OUTPUTS.file, bits_low=lambda v: v & 0xE0000000), case="square_4096-fp64-nn"
+    )
 
 
 @manipulation("GK204", "M11")
 def halves_exchanged(bundle):
     """Upper and lower halves of the bits are exchanged."""
-    return runs(bundle, table(OUTPUTS.file, lambda t: Table(
-        t.columns | {"bits_low": t["bits_high"], "bits_high": t["bits_low"]})))  # fmt: skip
+    return runs(
+        bundle,
+        table(
+            OUTPUTS.file,
+            lambda t: Table(t.columns | {"bits_low": t["bits_high"], "bits_high": t["bits_low"]}),
+        ),
+    )
 
 
 @manipulation("GK204", "M06", variants={"one": {"rows": 1}, "a_set": {"rows": 16}})
@@ -126,8 +152,10 @@ def rows_left_out(bundle, rows):
 @manipulation("GK005", "M26")
 def left_out(bundle):
     """There are no outputs."""
-    return runs(bundle, lambda run: replace(
-        run, tables={n: t for n, t in run.tables.items() if n != OUTPUTS.file}))  # fmt: skip
+    return runs(
+        bundle,
+        lambda run: replace(run, tables={n: t for n, t in run.tables.items() if n != OUTPUTS.file}),
+    )
 
 
 @manipulation("GK204", "M06", base="closed")
@@ -141,10 +169,16 @@ def of_another_run(bundle):
     return runs(bundle, change)
 
 
-@manipulation("GK204", "M11", base="cpu", variants={
-    "fp32": {"case": "square_256-fp32-nn"}, "fp64": {"case": "square_256-fp64-nn"},
-    "int8": {"case": "square_256-int8-nt"},
-})  # fmt: skip
+@manipulation(
+    "GK204",
+    "M11",
+    base="cpu",
+    variants={
+        "fp32": {"case": "square_256-fp32-nn"},
+        "fp64": {"case": "square_256-fp64-nn"},
+        "int8": {"case": "square_256-int8-nt"},
+    },
+)
 def transposed(bundle, case):
     """The samples are those of the transposed product."""
 

@@ -14,10 +14,16 @@ def _workload(bundle, **changes):
     return replace(bundle, plan=replace(bundle.plan, cases=(changed, *bundle.plan.cases[1:])))
 
 
-@manipulation("GK204", "M22", variants={
-    "m": {"changes": {"m": 16384}}, "n": {"changes": {"n": 16384}}, "k": {"changes": {"k": 32768}},
-    "batch": {"changes": {"batch": 2}},
-})  # fmt: skip
+@manipulation(
+    "GK204",
+    "M22",
+    variants={
+        "m": {"changes": {"m": 16384}},
+        "n": {"changes": {"n": 16384}},
+        "k": {"changes": {"k": 32768}},
+        "batch": {"changes": {"batch": 2}},
+    },
+)
 def problem_enlarged(bundle, changes):
     """The case is told to be of twice the operations that were done."""
     return _workload(bundle, **changes)
@@ -29,9 +35,16 @@ def layout_changed(bundle):
     return _workload(bundle, layout="nt")
 
 
-@manipulation("GK205", "M18", base="closed", variants={
-    "fp16": {"name": "fp16"}, "fp32": {"name": "fp32"}, "e4m3": {"name": "e4m3"},
-})  # fmt: skip
+@manipulation(
+    "GK205",
+    "M18",
+    base="closed",
+    variants={
+        "fp16": {"name": "fp16"},
+        "fp32": {"name": "fp32"},
+        "e4m3": {"name": "e4m3"},
+    },
+)
 def number_format_changed(bundle, name):
     """The case is told to be in another number format than the program multiplies."""
     case = bundle.plan.cases[0]
@@ -45,9 +58,14 @@ def _renamed(bundle, new):
     plan = replace(bundle.plan, cases=(replace(case, id=new),))
     changed = replace(bundle, plan=plan)
     kept = [numbered(changed, run, run.document.number, new) for run in bundle.cases[case.id].runs]
-    found = replace(bundle.cases[case.id], counters={
-        device: replace(held, case=new) for device, held in bundle.cases[case.id].counters.items()
-    }, path=layout.case_folder(new))  # fmt: skip
+    found = replace(
+        bundle.cases[case.id],
+        counters={
+            device: replace(held, case=new)
+            for device, held in bundle.cases[case.id].counters.items()
+        },
+        path=layout.case_folder(new),
+    )
     return with_runs(replace(changed, cases={new: found}), {new: kept})
 
 
@@ -63,28 +81,41 @@ def workload_called_another(bundle, name):
     return _workload(bundle, name=name)
 
 
-@manipulation("GK301", "M01", variants={
-    "warm_up": {"changes": {"phases__warm_up_min_launches": 20_000}},
-    "profiling": {"changes": {"phases__profiling_min_launches": 8_000}},
-    "windows": {"changes": {"timing__windows": 80}},
-})  # fmt: skip
+@manipulation(
+    "GK301",
+    "M01",
+    variants={
+        "warm_up": {"changes": {"phases__warm_up_min_launches": 20_000}},
+        "profiling": {"changes": {"phases__profiling_min_launches": 8_000}},
+        "windows": {"changes": {"timing__windows": 80}},
+    },
+)
 def more_asked_for_than_done(bundle, changes):
     """The plan asks for more than the run did."""
     return with_plan(bundle, **changes)
 
 
-@manipulation("GK301", "M01", variants={
-    "fewer": {"changes": {"timing__windows": 20}}, "one": {"changes": {"timing__windows": 1}},
-})  # fmt: skip
+@manipulation(
+    "GK301",
+    "M01",
+    variants={
+        "fewer": {"changes": {"timing__windows": 20}},
+        "one": {"changes": {"timing__windows": 1}},
+    },
+)
 def fewer_windows_asked_for_than_there_are(bundle, changes):
     """The plan asks for fewer windows than the run cut, so that some could be left out."""
     return with_plan(bundle, **changes)
 
 
-@manipulation("GK301", "M22", variants={
-    "launches": {"changes": {"phases__profiling_min_launches": 1}},
-    "idle_s": {"changes": {"phases__idle_s": 0.0}},
-})  # fmt: skip
+@manipulation(
+    "GK301",
+    "M22",
+    variants={
+        "launches": {"changes": {"phases__profiling_min_launches": 1}},
+        "idle_s": {"changes": {"phases__idle_s": 0.0}},
+    },
+)
 def floors_lowered(bundle, changes):
     """The plan asks for less than the edition; the run did what another plan asks for."""
     return with_plan(bundle, **changes)
@@ -96,10 +127,14 @@ def more_replicates_asked_for(bundle, replicates):
     return with_plan(bundle, replicates=replicates)
 
 
-@manipulation("GK401", "M12", variants={
-    "shorter": {"changes": {"telemetry__clock_period_ms": 1}},
-    "longer": {"changes": {"telemetry__power_period_ms": 500}},
-})  # fmt: skip
+@manipulation(
+    "GK401",
+    "M12",
+    variants={
+        "shorter": {"changes": {"telemetry__clock_period_ms": 1}},
+        "longer": {"changes": {"telemetry__power_period_ms": 500}},
+    },
+)
 def sampling_period_changed(bundle, changes):
     """The plan asks for another sampling period than the sampler kept."""
     return with_plan(bundle, **changes)

@@ -15,19 +15,32 @@ REGISTERS = ("power_instant_mw", "power_average_mw")
 LIMITS = ("limits_before", "limits_after")
 
 
-@manipulation({"x0.7": "GK411", "x0.9": "GK411", "x0.94": "GK411", "x1.1": "GK406"}, "M14", variants={
-    "x0.7": {"factor": 0.7}, "x0.9": {"factor": 0.9}, "x0.94": {"factor": 0.94},
-    "x1.1": {"factor": 1.1},
-})  # fmt: skip
+@manipulation(
+    {"x0.7": "GK411", "x0.9": "GK411", "x0.94": "GK411", "x1.1": "GK406"},
+    "M14",
+    variants={
+        "x0.7": {"factor": 0.7},
+        "x0.9": {"factor": 0.9},
+        "x0.94": {"factor": 0.94},
+        "x1.1": {"factor": 1.1},
+    },
+)
 def power_and_energy_scaled(bundle, factor):
     """Every register of power, and the energy, told lower or higher."""
-    return runs(bundle, scaled(POWER.file, factor, *REGISTERS),
-                scaled(ENERGY.file, factor, "energy_mj"))  # fmt: skip
+    return runs(
+        bundle, scaled(POWER.file, factor, *REGISTERS), scaled(ENERGY.file, factor, "energy_mj")
+    )
 
 
-@manipulation("GK406", "M14", variants={
-    "average": {"names": REGISTERS[1:]}, "instant": {"names": REGISTERS[:1]}, "both": {"names": REGISTERS},
-})  # fmt: skip
+@manipulation(
+    "GK406",
+    "M14",
+    variants={
+        "average": {"names": REGISTERS[1:]},
+        "instant": {"names": REGISTERS[:1]},
+        "both": {"names": REGISTERS},
+    },
+)
 def power_registers_scaled(bundle, names):
     """Registers of power told lower by an eighth, the energy as it was."""
     return runs(bundle, scaled(POWER.file, 0.875, *names))
@@ -41,15 +54,20 @@ def energy_scaled(bundle, factor):
 
 def _under_load(run, file, **values):
     loaded = _loaded(run, file)
-    return columns(file, **{
-        name: lambda v, new=new: np.where(loaded, new, v) for name, new in values.items()})(run)  # fmt: skip
+    return columns(
+        file, **{name: lambda v, new=new: np.where(loaded, new, v) for name, new in values.items()}
+    )(run)
 
 
 @manipulation("GK409", "M14")
 def power_constant(bundle):
     """Both registers stand still under load."""
-    return runs(bundle, lambda run: _under_load(
-        run, POWER.file, power_average_mw=690_000, power_instant_mw=690_000))  # fmt: skip
+    return runs(
+        bundle,
+        lambda run: _under_load(
+            run, POWER.file, power_average_mw=690_000, power_instant_mw=690_000
+        ),
+    )
 
 
 def _energy_follows(run, watts):
@@ -74,8 +92,9 @@ def power_and_energy_constant(bundle, watts):
     """One reading but for a milliwatt, and an energy that grows evenly."""
 
     def change(run):
-        run = _under_load(run, POWER.file, power_average_mw=watts * 1000,
-                          power_instant_mw=watts * 1000)  # fmt: skip
+        run = _under_load(
+            run, POWER.file, power_average_mw=watts * 1000, power_instant_mw=watts * 1000
+        )
         first = int(np.flatnonzero(_loaded(run, POWER.file))[0])
 
         def nudge(values):
@@ -94,10 +113,13 @@ def power_noise_of_a_generator(bundle):
     def change(run):
         draw = np.random.default_rng(1)
         loaded = _loaded(run, POWER.file)
-        noise = {n: np.where(loaded, draw.normal(690_000, s, len(loaded)), 0)
-                 for n, s in zip(REGISTERS, (9_000, 900), strict=True)}  # fmt: skip
-        return columns(POWER.file, **{
-            n: lambda v, n=n: np.where(loaded, noise[n], v) for n in REGISTERS})(run)  # fmt: skip
+        noise = {
+            n: np.where(loaded, draw.normal(690_000, s, len(loaded)), 0)
+            for n, s in zip(REGISTERS, (9_000, 900), strict=True)
+        }
+        return columns(
+            POWER.file, **{n: lambda v, n=n: np.where(loaded, noise[n], v) for n in REGISTERS}
+        )(run)
 
     return runs(bundle, change)
 
@@ -105,20 +127,28 @@ def power_noise_of_a_generator(bundle):
 @manipulation("GK318", "M14")
 def instant_power_is_the_average(bundle):
     """One register is a copy of the other."""
-    return runs(bundle, table(POWER.file, lambda t: Table(
-        t.columns | {"power_instant_mw": t["power_average_mw"]})))  # fmt: skip
+    return runs(
+        bundle,
+        table(POWER.file, lambda t: Table(t.columns | {"power_instant_mw": t["power_average_mw"]})),
+    )
 
 
-@manipulation({"2s": "GK318", "10s": "GK411"}, "M14", variants={"2s": {"seconds": 2}, "10s": {"seconds": 10}})
+@manipulation(
+    {"2s": "GK318", "10s": "GK411"}, "M14", variants={"2s": {"seconds": 2}, "10s": {"seconds": 10}}
+)
 def power_ends_before_the_windows(bundle, seconds):
     """The power falls to rest seconds before the last window ended."""
     by = seconds * 20
 
     def change(found):
-        return Table({
-            name: values if name in ("t_ns", "burst_ns") else np.append(values[by:], [values[-1]] * by)
-            for name, values in found.columns.items()
-        })  # fmt: skip
+        return Table(
+            {
+                name: values
+                if name in ("t_ns", "burst_ns")
+                else np.append(values[by:], [values[-1]] * by)
+                for name, values in found.columns.items()
+            }
+        )
 
     return runs(bundle, table(POWER.file, change))
 
@@ -129,10 +159,14 @@ def power_outlasts_the_windows(bundle):
     by = 40
 
     def change(found):
-        return Table({
-            name: values if name in ("t_ns", "burst_ns") else np.append([values[0]] * by, values[:-by])
-            for name, values in found.columns.items()
-        })  # fmt: skip
+        return Table(
+            {
+                name: values
+                if name in ("t_ns", "burst_ns")
+                else np.append([values[0]] * by, values[:-by])
+                for name, values in found.columns.items()
+            }
+        )
 
     return runs(bundle, table(POWER.file, change))
 
@@ -144,8 +178,12 @@ def power_over_its_limit(bundle):
 
 
 def _limits(bundle, when=LIMITS, **values):
-    return runs(bundle, document(**{
-        f"{name}__power_{kind}_mw": value for name in when for kind, value in values.items()}))  # fmt: skip
+    return runs(
+        bundle,
+        document(
+            **{f"{name}__power_{kind}_mw": value for name in when for kind, value in values.items()}
+        ),
+    )
 
 
 @manipulation("GK404", "M10", base="closed")
@@ -154,10 +192,16 @@ def limit_lowered_silently(bundle):
     return _limits(bundle, enforced=690_000)
 
 
-@manipulation("GK404", "M10", variants={
-    "enforced": {"values": {"enforced": 600_000}}, "default": {"values": {"default": 600_000}},
-    "maximum": {"values": {"maximum": 750_000}}, "minimum": {"values": {"minimum": 100_000}},
-})  # fmt: skip
+@manipulation(
+    "GK404",
+    "M10",
+    variants={
+        "enforced": {"values": {"enforced": 600_000}},
+        "default": {"values": {"default": 600_000}},
+        "maximum": {"values": {"maximum": 750_000}},
+        "minimum": {"values": {"minimum": 100_000}},
+    },
+)
 def limit_changed_during_the_run(bundle, values):
     """A power limit is another one after the run."""
     return _limits(bundle, ("limits_after",), **values)
@@ -183,14 +227,20 @@ def limits_not_read(bundle):
         for kind in ("enforced", "default", "minimum", "maximum"):
             fields[f"{name}__power_{kind}_mw"] = None
         fields[f"{name}__missing"] = dict.fromkeys(
-            (f"power_{k}_mw" for k in ("enforced", "default", "minimum", "maximum")), "no permission"
+            (f"power_{k}_mw" for k in ("enforced", "default", "minimum", "maximum")),
+            "no permission",
         )
     return runs(bundle, document(**fields))
 
 
-@manipulation("GK409", "M14", variants={
-    "zero": {"change": lambda v: v * 0}, "boiling": {"change": lambda v: v + 90},
-})  # fmt: skip
+@manipulation(
+    "GK409",
+    "M14",
+    variants={
+        "zero": {"change": lambda v: v * 0},
+        "boiling": {"change": lambda v: v + 90},
+    },
+)
 def temperature_impossible(bundle, change):
     """Temperatures that no working device has."""
     return runs(bundle, columns(POWER.file, gpu_c=change))
@@ -199,28 +249,39 @@ def temperature_impossible(bundle, change):
 @manipulation("GK409", "M14", variants={"constant": {"flat": True}, "upside_down": {"flat": False}})
 def temperature_ignores_the_load(bundle, flat):
     """The temperature stands still, or falls under load, while 690 W heat the device."""
-    return runs(bundle, columns(POWER.file, gpu_c=lambda v: v * 0 + v[0] if flat else v.max() + v[0] - v))
+    return runs(
+        bundle, columns(POWER.file, gpu_c=lambda v: v * 0 + v[0] if flat else v.max() + v[0] - v)
+    )
 
 
-@manipulation("GK405", "M10", variants={
-    name: {"name": name} for name in ("sw_thermal_ns", "hw_thermal_ns", "hw_power_brake_ns")
-})  # fmt: skip
+@manipulation(
+    "GK405",
+    "M10",
+    variants={
+        name: {"name": name} for name in ("sw_thermal_ns", "hw_thermal_ns", "hw_power_brake_ns")
+    },
+)
 def slowdown_counter_grew(bundle, name):
     """The device spent a second of profiling in a slowdown, by its own counter."""
 
     def change(run):
         t_ns = run.tables[POWER.file]["t_ns"]
         end = run.document.timing.end.before_ns
-        return columns(POWER.file, **{
-            name: lambda v: v + np.clip(t_ns - end + 2 * 10**9, 0, 10**9)})(run)  # fmt: skip
+        return columns(
+            POWER.file, **{name: lambda v: v + np.clip(t_ns - end + 2 * 10**9, 0, 10**9)}
+        )(run)
 
     return runs(bundle, change)
 
 
-@manipulation("GK409", "M14", variants={
-    name: {"name": name, "file": file}
-    for name, file in (("sw_power_cap_ns", POWER.file), ("energy_mj", ENERGY.file))
-})  # fmt: skip
+@manipulation(
+    "GK409",
+    "M14",
+    variants={
+        name: {"name": name, "file": file}
+        for name, file in (("sw_power_cap_ns", POWER.file), ("energy_mj", ENERGY.file))
+    },
+)
 def counter_falls(bundle, name, file):
     """A counter that only grows falls once."""
 
@@ -257,7 +318,11 @@ def power_drifts(bundle):
     return runs(bundle, change)
 
 
-@manipulation("GK406", "M14", variants={"instant": {"names": REGISTERS[:1]}, "average": {"names": REGISTERS[1:]}})
+@manipulation(
+    "GK406",
+    "M14",
+    variants={"instant": {"names": REGISTERS[:1]}, "average": {"names": REGISTERS[1:]}},
+)
 def power_of_an_idle_device(bundle, names):
     """A register shows rest throughout."""
 
@@ -274,9 +339,11 @@ def clocks_and_power_scaled_together(bundle, factor):
         bundle,
         scaled(POWER.file, factor, *REGISTERS),
         scaled(ENERGY.file, factor, "energy_mj"),
-        columns(CLOCKS.file, **{n: lambda v: np.rint(v * 0.93 / 15) * 15
-                                for n in ("graphics_mhz", "sm_mhz")}),
-    )  # fmt: skip
+        columns(
+            CLOCKS.file,
+            **{n: lambda v: np.rint(v * 0.93 / 15) * 15 for n in ("graphics_mhz", "sm_mhz")},
+        ),
+    )
 
 
 @manipulation("GK411", "M10")
@@ -295,5 +362,11 @@ def fixed_power_sold_as_fixed_frequency(bundle):
 @manipulation("GK410", "M14", base="closed")
 def power_sampler_late(bundle):
     """A tenth of the power readings came late."""
-    return runs(bundle, document(telemetry__health=lambda h: tuple(
-        replace(e, overruns=e.bursts // 10) if e.table == POWER.file else e for e in h)))  # fmt: skip
+    return runs(
+        bundle,
+        document(
+            telemetry__health=lambda h: tuple(
+                replace(e, overruns=e.bursts // 10) if e.table == POWER.file else e for e in h
+            )
+        ),
+    )

@@ -42,7 +42,7 @@ class Manipulation:
     options: Mapping[str, Any] = field(default_factory=dict)
     claims: bool = True
     sealed: bool = True
-    auditor: Auditor = Auditor()
+    auditor: Auditor = field(default_factory=Auditor)
 
     @property
     def id(self) -> str:
@@ -86,10 +86,18 @@ def _register(change, rule, stands_for, base, variants, more):
             code = rule if isinstance(rule, str) else rule[label]
             add(
                 Manipulation(
-                    kind, name, base, stands_for, code, " ".join(forge.__doc__.split()), change,
-                    forge, options, **more,
+                    kind,
+                    name,
+                    base,
+                    stands_for,
+                    code,
+                    " ".join(forge.__doc__.split()),
+                    change,
+                    forge,
+                    options,
+                    **more,
                 )
-            )  # fmt: skip
+            )
         return forge
 
     return decorate

@@ -23,9 +23,17 @@ def _copies(bundle, *changes, case=CLOSED):
         for change in changes:
             run = change(run, number)
         # The run's end stays where the journal has it.
-        kept.append(replace(run, document=replace(run.document, ended_ns=min(
-            run.document.ended_ns, other.document.ended_ns))))  # fmt: skip
-    return replace(bundle, cases=bundle.cases | {case: replace(bundle.cases[case], runs=tuple(kept))})
+        kept.append(
+            replace(
+                run,
+                document=replace(
+                    run.document, ended_ns=min(run.document.ended_ns, other.document.ended_ns)
+                ),
+            )
+        )
+    return replace(
+        bundle, cases=bundle.cases | {case: replace(bundle.cases[case], runs=tuple(kept))}
+    )
 
 
 @manipulation("GK604", "M26", base="closed")
@@ -58,10 +66,16 @@ def _kernels(run, number):
     return kernels(1 + 2e-4 * number)(run)
 
 
-@manipulation("GK604", "M26", base="closed", variants={
-    "windows": {"changes": (_windows,)}, "telemetry": {"changes": (_telemetry,)},
-    "windows_and_trace": {"changes": (_windows, _kernels)},
-})  # fmt: skip
+@manipulation(
+    "GK604",
+    "M26",
+    base="closed",
+    variants={
+        "windows": {"changes": (_windows,)},
+        "telemetry": {"changes": (_telemetry,)},
+        "windows_and_trace": {"changes": (_windows, _kernels)},
+    },
+)
 def copied_and_jittered_in_part(bundle, changes):
     """Copies of the first run, some of their series jittered."""
     return _copies(bundle, *changes)
@@ -79,17 +93,23 @@ def copied_shifted_by_a_sample(bundle):
 
     def roll(run, number):
         for file in (CLOCKS.file, POWER.file):
-            own = {n: lambda v: np.roll(v, number) for n in run.tables[file].columns
-                   if n.endswith(("_mhz", "_mw"))}  # fmt: skip
+            own = {
+                n: lambda v: np.roll(v, number)
+                for n in run.tables[file].columns
+                if n.endswith(("_mhz", "_mw"))
+            }
             run = columns(file, **own)(run)
         return run
 
     return _copies(bundle, _windows, roll, _kernels)
 
 
-@manipulation("GK602", "M26", base="closed", variants={"x1.03": {"factor": 1.03}, "x0.97": {"factor": 0.97}})
+@manipulation(
+    "GK602", "M26", base="closed", variants={"x1.03": {"factor": 1.03}, "x0.97": {"factor": 0.97}}
+)
 def range_too_wide(bundle, factor):
     """One replicate is slower or faster than the edition lets them differ."""
+
     def change(run):
         return end_fits(lasting(run, run.tables[WINDOWS.file]["duration_ns"] * factor), run)
 
@@ -103,10 +123,16 @@ def programs_differ(bundle):
     other = text.replace('"selected_algorithm":"0"', '"selected_algorithm":"7"')
     new = layout.hlo_name(other)
     case = bundle.cases[CLOSED]
-    changed = tuple(replace(run, document=with_fields(run.document, executable__hlo=new))
-                    if run.document.number == 3 else run for run in case.runs)  # fmt: skip
-    return replace(bundle, cases=bundle.cases | {
-        CLOSED: replace(case, runs=changed, hlo={name: text, new: other})})  # fmt: skip
+    changed = tuple(
+        replace(run, document=with_fields(run.document, executable__hlo=new))
+        if run.document.number == 3
+        else run
+        for run in case.runs
+    )
+    return replace(
+        bundle,
+        cases=bundle.cases | {CLOSED: replace(case, runs=changed, hlo={name: text, new: other})},
+    )
 
 
 @manipulation("GK607", "M26", base="closed")
@@ -122,28 +148,38 @@ def tunings_differ(bundle):
         return replace(run, document=found)
 
     changed = tuple(change(run) if run.document.number == 3 else run for run in case.runs)
-    return replace(bundle, cases=bundle.cases | {
-        CLOSED: replace(case, runs=changed, autotune=case.autotune | {new: other})})  # fmt: skip
+    return replace(
+        bundle,
+        cases=bundle.cases
+        | {CLOSED: replace(case, runs=changed, autotune=case.autotune | {new: other})},
+    )
 
 
 @manipulation("GK003", "M26", base="closed")
 def number_exchanged(bundle):
     """Two runs' documents bear each other's number."""
     first, second, third = bundle.cases[CLOSED].runs
-    swapped = (replace(first, document=second.document), replace(second, document=first.document),
-               third)  # fmt: skip
-    return replace(bundle, cases=bundle.cases | {
-        CLOSED: replace(bundle.cases[CLOSED], runs=swapped)})  # fmt: skip
+    swapped = (
+        replace(first, document=second.document),
+        replace(second, document=first.document),
+        third,
+    )
+    return replace(
+        bundle, cases=bundle.cases | {CLOSED: replace(bundle.cases[CLOSED], runs=swapped)}
+    )
 
 
 @manipulation("GK602", "M26", base="closed")
 def two_replicates(bundle):
     """Two runs of each case, as the plan asks for two."""
-    cases = {name: replace(c, runs=c.runs[:2], record=replace(c.record, runs=c.record.runs[:2]))
-             for name, c in bundle.cases.items()}  # fmt: skip
+    cases = {
+        name: replace(c, runs=c.runs[:2], record=replace(c.record, runs=c.record.runs[:2]))
+        for name, c in bundle.cases.items()
+    }
     found = tuple(e for e in bundle.journal.entries if e.run != 3)
-    journal = replace(bundle.journal,
-                      entries=tuple(replace(e, sequence=i) for i, e in enumerate(found)))  # fmt: skip
+    journal = replace(
+        bundle.journal, entries=tuple(replace(e, sequence=i) for i, e in enumerate(found))
+    )
     return replace(with_plan(bundle, replicates=2), cases=cases, journal=journal)
 
 

@@ -53,9 +53,14 @@ def cache_of_the_run_differs(bundle):
     return runs(bundle, document(rotation__cache_bytes=lambda v: v // 2))
 
 
-@manipulation("GK307", "M24", variants={
-    "input": {"name": "input_bytes_per_set"}, "output": {"name": "output_bytes_per_set"},
-})  # fmt: skip
+@manipulation(
+    "GK307",
+    "M24",
+    variants={
+        "input": {"name": "input_bytes_per_set"},
+        "output": {"name": "output_bytes_per_set"},
+    },
+)
 def bytes_per_set_misreported(bundle, name):
     """A set is told to hold twice what the case's operands are."""
     return runs(bundle, document(**{f"rotation__{name}": lambda v: 2 * v}))
@@ -86,7 +91,9 @@ def _of_set_zero(operand):
     return change
 
 
-@manipulation("GK306", "M06", variants={"A": {"operand": 0}, "B": {"operand": 1}, "D": {"operand": 2}})
+@manipulation(
+    "GK306", "M06", variants={"A": {"operand": 0}, "B": {"operand": 1}, "D": {"operand": 2}}
+)
 def sets_share_memory(bundle, operand):
     """All sets of an operand lie at one address."""
     return runs(bundle, _addresses(_of_set_zero(operand), *BOTH))
@@ -118,7 +125,9 @@ def buffers_moved(bundle, operand):
 @manipulation("GK308", "M25")
 def launch_numbers_gap(bundle):
     """Launches between two windows are not told."""
-    return runs(bundle, columns(WINDOWS.file, first_launch=lambda v: v + (np.arange(len(v)) > 100) * 50))
+    return runs(
+        bundle, columns(WINDOWS.file, first_launch=lambda v: v + (np.arange(len(v)) > 100) * 50)
+    )
 
 
 @manipulation("GK308", "M25", base="formats")
@@ -132,9 +141,15 @@ def calls_not_whole(bundle):
     return runs(bundle, columns(WINDOWS.file, launches=odd), counts_fit, case=LOOPED)
 
 
-@manipulation("GK308", "M25", base="formats", variants={
-    "67": {"gemms": 67}, "1": {"gemms": 1},
-})  # fmt: skip
+@manipulation(
+    "GK308",
+    "M25",
+    base="formats",
+    variants={
+        "67": {"gemms": 67},
+        "1": {"gemms": 1},
+    },
+)
 def loop_not_round_the_sets(bundle, gemms):
     """A device loop of a number of GEMMs that is no multiple of the sets."""
     return runs(bundle, document(executable__gemms_per_call=gemms), case=LOOPED)

@@ -15,21 +15,33 @@ from kit.trace import CLOCKS, ENERGY, POWER, WINDOWS, Table
 BOTH = ("graphics_mhz", "sm_mhz")
 
 
-@manipulation({"x0.95": "GK412", "x0.9": "GK412", "x0.85": "GK502"}, "M12", variants={
-    "x0.95": {"factor": 0.95}, "x0.9": {"factor": 0.9}, "x0.85": {"factor": 0.85},
-})  # fmt: skip
+@manipulation(
+    {"x0.95": "GK412", "x0.9": "GK412", "x0.85": "GK502"},
+    "M12",
+    variants={
+        "x0.95": {"factor": 0.95},
+        "x0.9": {"factor": 0.9},
+        "x0.85": {"factor": 0.85},
+    },
+)
 def clocks_scaled(bundle, factor):
     """Clocks told lower, which raises the share of speed of light."""
     bundle = runs(bundle, scaled(CLOCKS.file, factor, *BOTH))
-    return runs(bundle, lambda run: replace(run, trace=replace(
-        run.trace, graphics_mhz=run.trace.graphics_mhz * factor)))  # fmt: skip
+    return runs(
+        bundle,
+        lambda run: replace(
+            run, trace=replace(run.trace, graphics_mhz=run.trace.graphics_mhz * factor)
+        ),
+    )
 
 
 @manipulation("GK502", "M12", variants={"x0.95": {"factor": 0.95}, "x0.9": {"factor": 0.9}})
 def clocks_scaled_on_the_grid(bundle, factor):
     """Clocks told lower on the device's own steps of 15 MHz."""
-    return runs(bundle, columns(CLOCKS.file, **{
-        name: lambda v: np.rint(v * factor / 15) * 15 for name in BOTH}))  # fmt: skip
+    return runs(
+        bundle,
+        columns(CLOCKS.file, **{name: lambda v: np.rint(v * factor / 15) * 15 for name in BOTH}),
+    )
 
 
 @manipulation("GK409", "M12")
@@ -74,9 +86,12 @@ def clocks_constant(bundle, mhz):
 
     def change(run):
         inside = _inside(run)
-        level = mhz or int(np.rint(run.tables[CLOCKS.file]["graphics_mhz"][inside].mean() / 15)) * 15
-        return columns(CLOCKS.file, **dict.fromkeys(
-            BOTH, lambda v: np.where(inside, level, v)))(run)  # fmt: skip
+        level = (
+            mhz or int(np.rint(run.tables[CLOCKS.file]["graphics_mhz"][inside].mean() / 15)) * 15
+        )
+        return columns(CLOCKS.file, **dict.fromkeys(BOTH, lambda v: np.where(inside, level, v)))(
+            run
+        )
 
     return runs(bundle, change)
 
@@ -115,8 +130,9 @@ def clock_drifts(bundle):
         inside = _inside(run)
         ramp = np.ones(len(inside))
         ramp[inside] = np.linspace(1.0, 0.95, inside.sum())
-        return columns(CLOCKS.file, **dict.fromkeys(
-            BOTH, lambda v: np.rint(v * ramp / 15) * 15))(run)  # fmt: skip
+        return columns(CLOCKS.file, **dict.fromkeys(BOTH, lambda v: np.rint(v * ramp / 15) * 15))(
+            run
+        )
 
     return runs(bundle, change)
 
@@ -128,8 +144,10 @@ def clock_swings(bundle):
     def change(run):
         inside = _inside(run)
         wave = 1 + 0.04 * np.sin(run.tables[CLOCKS.file]["t_ns"] / 2e9 * 2 * np.pi) * inside
-        return columns(CLOCKS.file, **dict.fromkeys(
-            BOTH, lambda v: np.minimum(1980, np.rint(v * wave / 15) * 15)))(run)  # fmt: skip
+        return columns(
+            CLOCKS.file,
+            **dict.fromkeys(BOTH, lambda v: np.minimum(1980, np.rint(v * wave / 15) * 15)),
+        )(run)
 
     return runs(bundle, change)
 
@@ -145,10 +163,16 @@ def _other_bits(run, bits):
     return columns(CLOCKS.file, event_reasons=lambda v: np.where(inside, v | bits, v))(run)
 
 
-@manipulation("GK405", "M10", variants={
-    "sw_thermal": {"bits": 0x20}, "hw_thermal": {"bits": 0x40}, "power_brake": {"bits": 0x80},
-    "hw_slowdown": {"bits": 0x08},
-})  # fmt: skip
+@manipulation(
+    "GK405",
+    "M10",
+    variants={
+        "sw_thermal": {"bits": 0x20},
+        "hw_thermal": {"bits": 0x40},
+        "power_brake": {"bits": 0x80},
+        "hw_slowdown": {"bits": 0x08},
+    },
+)
 def slowdown_during_profiling(bundle, bits):
     """The device slowed down during profiling and says so."""
     return runs(bundle, lambda run: _other_bits(run, bits))
@@ -160,17 +184,24 @@ def power_cap_at_a_held_clock(bundle):
     return runs(bundle, lambda run: _other_bits(run, 0x04))
 
 
-@manipulation("GK408", "M08", base="held", variants={
-    "one": {"share": 0.01}, "all": {"share": 1.1},
-})  # fmt: skip
+@manipulation(
+    "GK408",
+    "M08",
+    base="held",
+    variants={
+        "one": {"share": 0.01},
+        "all": {"share": 1.1},
+    },
+)
 def clock_not_held(bundle, share):
     """Samples of another clock than the one that was to be held."""
 
     def change(run):
         inside = _inside(run)
         draw = np.random.default_rng(3).random(len(inside)) < share
-        return columns(CLOCKS.file, **dict.fromkeys(
-            BOTH, lambda v: np.where(inside & draw, v - 45, v)))(run)  # fmt: skip
+        return columns(
+            CLOCKS.file, **dict.fromkeys(BOTH, lambda v: np.where(inside & draw, v - 45, v))
+        )(run)
 
     return runs(bundle, change)
 
@@ -181,9 +212,15 @@ def clock_asked_for_after_the_fact(bundle):
     return with_plan(bundle, test_type__clock_mhz=1500)
 
 
-@manipulation("GK411", "M12", variants={
-    "clocks": {"file": CLOCKS.file}, "counters": {"file": POWER.file}, "both": {"file": None},
-})  # fmt: skip
+@manipulation(
+    "GK411",
+    "M12",
+    variants={
+        "clocks": {"file": CLOCKS.file},
+        "counters": {"file": POWER.file},
+        "both": {"file": None},
+    },
+)
 def power_cap_hidden(bundle, file):
     """The bits or counters that tell of the power cap are cleared."""
     bits = columns(CLOCKS.file, event_reasons=lambda v: v & ~0x04)
@@ -192,7 +229,9 @@ def power_cap_hidden(bundle, file):
     return runs(bundle, *changes)
 
 
-@manipulation("GK401", "M12", variants={"clocks": {"file": CLOCKS.file}, "power": {"file": POWER.file}})
+@manipulation(
+    "GK401", "M12", variants={"clocks": {"file": CLOCKS.file}, "power": {"file": POWER.file}}
+)
 def gap_left(bundle, file):
     """A second of samples in the middle of profiling is deleted."""
 
@@ -230,24 +269,38 @@ def gap_closed(bundle):
 @manipulation("GK401", "M12", variants={"half": {"each": 2}, "eighth": {"each": 8}})
 def thinned_under_the_old_period(bundle, each):
     """Only some of the clock samples are handed over."""
-    each = max(each, 6)
     return runs(bundle, rows(CLOCKS.file, lambda found: np.arange(len(found)) % each == 0))
 
 
-@manipulation({"eighth": "GK401", "fourth": "GK410"}, "M12",
-              variants={"eighth": {"each": 8}, "fourth": {"each": 4}})  # fmt: skip
+@manipulation(
+    {"eighth": "GK401", "fourth": "GK410"},
+    "M12",
+    variants={"eighth": {"each": 8}, "fourth": {"each": 4}},
+)
 def thinned_with_the_period(bundle, each):
     """Every few samples only, and the sampler's period is told so."""
     changed = runs(bundle, rows(CLOCKS.file, lambda found: np.arange(len(found)) % each == 0))
-    return runs(changed, document(telemetry__health=lambda health: tuple(
-        replace(e, period_ns=e.period_ns * each) if e.table == CLOCKS.file else e
-        for e in health)))  # fmt: skip
+    return runs(
+        changed,
+        document(
+            telemetry__health=lambda health: tuple(
+                replace(e, period_ns=e.period_ns * each) if e.table == CLOCKS.file else e
+                for e in health
+            )
+        ),
+    )
 
 
-@manipulation("GK410", "M12", base="closed", variants={
-    "lost": {"field": "lost", "count": 1}, "failed": {"field": "failed", "count": 300},
-    "overruns": {"field": "overruns", "count": 900},
-})  # fmt: skip
+@manipulation(
+    "GK410",
+    "M12",
+    base="closed",
+    variants={
+        "lost": {"field": "lost", "count": 1},
+        "failed": {"field": "failed", "count": 300},
+        "overruns": {"field": "overruns", "count": 900},
+    },
+)
 def sampler_fell_behind(bundle, field, count):
     """The sampler lost readings, failed or came late, and says so."""
 
@@ -261,8 +314,10 @@ def sampler_fell_behind(bundle, field, count):
 @manipulation("GK005", "M12")
 def rows_of_the_sampler_invented(bundle):
     """The sampler claims more bursts than there are rows."""
-    return runs(bundle, document(telemetry__health=lambda h: tuple(
-        replace(e, bursts=e.bursts + 10) for e in h)))  # fmt: skip
+    return runs(
+        bundle,
+        document(telemetry__health=lambda h: tuple(replace(e, bursts=e.bursts + 10) for e in h)),
+    )
 
 
 @manipulation("GK409", "M12")
@@ -285,8 +340,12 @@ COLUMNS = {
 }
 
 
-@manipulation({name: code for name, (_, code) in COLUMNS.items()}, "M12", base="closed",
-              variants={name: {"column": name} for name in COLUMNS})  # fmt: skip
+@manipulation(
+    {name: code for name, (_, code) in COLUMNS.items()},
+    "M12",
+    base="closed",
+    variants={name: {"column": name} for name in COLUMNS},
+)
 def column_taken_out_with_a_reason(bundle, column):
     """A column that tells too much is handed over as not supported."""
     file, _ = COLUMNS[column]
@@ -302,15 +361,16 @@ def column_taken_out_silently(bundle, column):
     file, _ = COLUMNS[column]
     for case, found in bundle.cases.items():
         for run in found.runs:
-            bundle = with_column(
-                bundle, case, run.document.number, file, column, lambda _: None
-            )
+            bundle = with_column(bundle, case, run.document.number, file, column, lambda _: None)
     return bundle
 
 
-@manipulation({"clocks.csv": "GK401", "power.csv": "GK401", "energy.csv": "GK005"}, "M12",
-              base="closed",
-              variants={f: {"file": f} for f in ("clocks.csv", "power.csv")})  # fmt: skip
+@manipulation(
+    {"clocks.csv": "GK401", "power.csv": "GK401", "energy.csv": "GK005"},
+    "M12",
+    base="closed",
+    variants={f: {"file": f} for f in ("clocks.csv", "power.csv")},
+)
 def table_taken_out_with_a_reason(bundle, file):
     """A whole series is handed over as not supported."""
     for case, found in bundle.cases.items():
@@ -319,12 +379,17 @@ def table_taken_out_with_a_reason(bundle, file):
     return bundle
 
 
-@manipulation("GK005", "M12", variants={f: {"file": f} for f in ("clocks.csv", "power.csv",
-                                                                  "energy.csv")})  # fmt: skip
+@manipulation(
+    "GK005", "M12", variants={f: {"file": f} for f in ("clocks.csv", "power.csv", "energy.csv")}
+)
 def table_taken_out_silently(bundle, file):
     """A whole series is gone."""
-    return runs(bundle, lambda run: replace(
-        run, tables={name: held for name, held in run.tables.items() if name != file}))  # fmt: skip
+    return runs(
+        bundle,
+        lambda run: replace(
+            run, tables={name: held for name, held in run.tables.items() if name != file}
+        ),
+    )
 
 
 def _aligned(run: RunEvidence, source: RunEvidence, files) -> RunEvidence:
@@ -338,8 +403,9 @@ def _aligned(run: RunEvidence, source: RunEvidence, files) -> RunEvidence:
         head = t_ns < theirs[0] + length // 2
         tail = t_ns >= theirs[-1] - (length - length // 2)
         moved = np.where(head, t_ns + (edges[0] - theirs[0]), t_ns + (edges[-1] - theirs[-1]))
-        inside = (moved > run.document.started_ns) & (moved + found["burst_ns"]
-                                                      < run.document.ended_ns)  # fmt: skip
+        inside = (moved > run.document.started_ns) & (
+            moved + found["burst_ns"] < run.document.ended_ns
+        )
         new = found.columns | {"t_ns": moved}
         keep = (head | tail) & inside
         spliced = Table(new).rows(keep)
@@ -357,14 +423,24 @@ def _aligned(run: RunEvidence, source: RunEvidence, files) -> RunEvidence:
 _FORMATS = ("square_4096-fp64-nn", "square_4096-fp32-nn", "square_4096-fp16-nn")
 
 
-@manipulation({
-    "square_4096-fp64-nn": "GK604", "square_4096-fp32-nn": "GK604", "square_4096-fp16-nn": "GK604",
-}, "M12", base="formats", variants={name: {"source": name} for name in _FORMATS})  # fmt: skip
+@manipulation(
+    {
+        "square_4096-fp64-nn": "GK604",
+        "square_4096-fp32-nn": "GK604",
+        "square_4096-fp16-nn": "GK604",
+    },
+    "M12",
+    base="formats",
+    variants={name: {"source": name} for name in _FORMATS},
+)
 def spliced_from_another_case(bundle, source):
     """Clocks and power of another case of the same bundle stand beside the bf16 GEMM."""
     theirs = bundle.cases[source].runs[0]
-    return runs(bundle, lambda run: _aligned(run, theirs, (CLOCKS.file, POWER.file, ENERGY.file)),
-                case="square_4096-bf16-nn")  # fmt: skip
+    return runs(
+        bundle,
+        lambda run: _aligned(run, theirs, (CLOCKS.file, POWER.file, ENERGY.file)),
+        case="square_4096-bf16-nn",
+    )
 
 
 @manipulation("GK411", "M12")

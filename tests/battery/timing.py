@@ -28,7 +28,13 @@ from kit.timeline import window_edges
 from kit.trace import ENERGY, POWER, WINDOWS, Table
 
 FASTER = {"x0.9": {"factor": 0.9}, "x0.97": {"factor": 0.97}}
-COUNTED_NS = ("sw_power_cap_ns", "sync_boost_ns", "sw_thermal_ns", "hw_thermal_ns", "hw_power_brake_ns")
+COUNTED_NS = (
+    "sw_power_cap_ns",
+    "sync_boost_ns",
+    "sw_thermal_ns",
+    "hw_thermal_ns",
+    "hw_power_brake_ns",
+)
 
 
 def durations(run):
@@ -71,7 +77,11 @@ def _shorter(factor, kernel=None):
     return change, kernels(factor if kernel is None else kernel)
 
 
-@manipulation({"x0.9": "GK315", "x0.94": "GK318"}, "M11", variants={"x0.9": {"factor": 0.9}, "x0.94": {"factor": 0.94}})
+@manipulation(
+    {"x0.9": "GK315", "x0.94": "GK318"},
+    "M11",
+    variants={"x0.9": {"factor": 0.9}, "x0.94": {"factor": 0.94}},
+)
 def windows_and_end_scaled_but_not_the_trace(bundle, factor):
     """All windows, controls and the end anchor shortened; the kernel trace tells the true time."""
     return runs(bundle, *_shorter(factor, 1.0))
@@ -106,11 +116,15 @@ def _surplus_on_warm_up(run, factor):
 
 @manipulation("GK317", "M11", variants=FASTER)
 def surplus_on_warm_up(bundle, factor):
-    """Profiling shortened with its controls and its trace, and the warm-up lengthened by as much."""
+    """Profiling shortened with its controls and trace, the warm-up lengthened by as much."""
     return runs(bundle, lambda run: _surplus_on_warm_up(run, factor), kernels(factor))
 
 
-@manipulation({"x0.9": "GK315", "x0.94": "GK317"}, "M11", variants={"x0.9": {"factor": 0.9}, "x0.94": {"factor": 0.94}})
+@manipulation(
+    {"x0.9": "GK315", "x0.94": "GK317"},
+    "M11",
+    variants={"x0.9": {"factor": 0.9}, "x0.94": {"factor": 0.94}},
+)
 def surplus_on_warm_up_but_not_the_trace(bundle, factor):
     """Profiling shortened with its controls, the warm-up lengthened, the kernel trace kept."""
     return runs(bundle, lambda run: _surplus_on_warm_up(run, factor))
@@ -182,6 +196,11 @@ def _more_launches(bundle, factor):
             WINDOWS.file,
             launches=lambda n: np.maximum(1, np.rint(n * factor / per_call)) * per_call,
         )(run)
+        run = document(
+            timing__controls=lambda found: tuple(
+                replace(c, launches=round(c.launches * factor)) for c in found
+            )
+        )(run)
         run = controls_fit(counts_fit(run))
         return document(dispatch__pilot_period_ns=lambda ns: max(1, round(ns / factor)))(run)
 
@@ -192,6 +211,22 @@ def _more_launches(bundle, factor):
 def launches_inflated(bundle):
     """1.11 times the launches in the same time, with counts, controls and trace to match."""
     return _more_launches(bundle, 1.11)
+
+
+@manipulation("GK502", "M18", variants={"x1.1": {"factor": 1.1}})
+def everything_inflated_consistently(bundle, factor):
+    """More launches in the same time, and the host hands them over that much later."""
+
+    def later(run):
+        edges = window_edges(run.document.timing, run.tables[WINDOWS.file])
+        first = run.document.timing.start.after_ns
+        return columns(
+            WINDOWS.file,
+            enqueue_start_ns=lambda v: np.maximum(edges[:-1] - (edges[:-1] - v) / factor, first),
+            enqueue_end_ns=lambda v: np.maximum(edges[1:] - (edges[1:] - v) / factor, first),
+        )(run)
+
+    return runs(_more_launches(bundle, factor), later)
 
 
 @manipulation("GK502", "M18", variants={"x1.2": {"factor": 1.2}, "x10": {"factor": 10}})
@@ -352,8 +387,12 @@ def anchor_inside_out(bundle, name):
     return runs(bundle, change)
 
 
-@manipulation("GK309", "M11", base="closed",
-              variants={"dlpack": {"name": "dlpack_events"}, "slope": {"name": "host_slope"}})  # fmt: skip
+@manipulation(
+    "GK309",
+    "M11",
+    base="closed",
+    variants={"dlpack": {"name": "dlpack_events"}, "slope": {"name": "host_slope"}},
+)
 def control_left_out(bundle, name):
     """An independent timing is not handed over."""
     return runs(
@@ -361,12 +400,16 @@ def control_left_out(bundle, name):
     )
 
 
-@manipulation("GK309", "M11", variants={
-    "dlpack-x0.9": {"name": "dlpack_events", "factor": 0.9},
-    "dlpack-x1.01": {"name": "dlpack_events", "factor": 1.01},
-    "slope-x0.9": {"name": "host_slope", "factor": 0.9},
-    "slope-x1.1": {"name": "host_slope", "factor": 1.1},
-})  # fmt: skip
+@manipulation(
+    "GK309",
+    "M11",
+    variants={
+        "dlpack-x0.9": {"name": "dlpack_events", "factor": 0.9},
+        "dlpack-x1.01": {"name": "dlpack_events", "factor": 1.01},
+        "slope-x0.9": {"name": "host_slope", "factor": 0.9},
+        "slope-x1.1": {"name": "host_slope", "factor": 1.1},
+    },
+)
 def control_of_other_launches(bundle, name, factor):
     """A control comes from launches of another speed."""
 
@@ -375,10 +418,10 @@ def control_of_other_launches(bundle, name, factor):
 
     return runs(
         bundle,
-        document(timing__controls=lambda found: tuple(
-            fast(c) if c.name == name else c for c in found
-        )),
-    )  # fmt: skip
+        document(
+            timing__controls=lambda found: tuple(fast(c) if c.name == name else c for c in found)
+        ),
+    )
 
 
 @manipulation("GK309", "M11")
@@ -392,10 +435,12 @@ def control_covers_half_of_profiling(bundle):
 
     return runs(
         bundle,
-        document(timing__controls=lambda found: tuple(
-            half(c) if c.name == "dlpack_events" else c for c in found
-        )),
-    )  # fmt: skip
+        document(
+            timing__controls=lambda found: tuple(
+                half(c) if c.name == "dlpack_events" else c for c in found
+            )
+        ),
+    )
 
 
 @manipulation("GK310", "M22", base="closed")
@@ -418,8 +463,9 @@ def too_few_windows(bundle):
 
     def joined(windows):
         places = np.flatnonzero(profiled(windows))
-        groups = np.concatenate([np.arange(places[0]), places[0] + np.arange(len(places)) * 5
-                                 // len(places)])  # fmt: skip
+        groups = np.concatenate(
+            [np.arange(places[0]), places[0] + np.arange(len(places)) * 5 // len(places)]
+        )
         starts = np.flatnonzero(np.diff(groups, prepend=-1))
         ends = np.append(starts[1:], len(groups)) - 1
         add = np.add.reduceat
@@ -457,9 +503,14 @@ def host_clock_called_events(bundle):
     return runs(bundle, document(timing__method="cuda_events", loops__drains=0))
 
 
-@manipulation("GK302", "M02", variants={
-    "host_clock": {"method": "host_clock"}, "external": {"method": "external_profiler"},
-})  # fmt: skip
+@manipulation(
+    "GK302",
+    "M02",
+    variants={
+        "host_clock": {"method": "host_clock"},
+        "external": {"method": "external_profiler"},
+    },
+)
 def method_other_than_planned(bundle, method):
     """The run was timed in another way than the plan says."""
     return runs(bundle, document(timing__method=method))
@@ -488,8 +539,9 @@ def telemetry_cut_to_fit(bundle):
         middle = int(window_edges(run.document.timing, run.tables[WINDOWS.file])[-1]) - 10**9 - lost
         for file in ("clocks.csv", POWER.file, ENERGY.file):
             shorter = table(file, lambda found: _cut(found, middle, lost))(shorter)
-        back = {f"phases__{n}": lambda ns: ns - lost for n in ("cool_down_start_ns",
-                                                               "cool_down_end_ns")}  # fmt: skip
+        back = {
+            f"phases__{n}": lambda ns: ns - lost for n in ("cool_down_start_ns", "cool_down_end_ns")
+        }
         return document(**back, ended_ns=lambda ns: ns - lost)(shorter)
 
     return runs(bundle, change, kernels(0.9))
@@ -500,10 +552,9 @@ def _cut(found, at_ns, lost_ns):
     last = int(np.searchsorted(found["t_ns"], at_ns + lost_ns))
     new = {}
     for name, values in found.columns.items():
-        values = np.concatenate([values[:first], values[last:]])
+        new[name] = np.concatenate([values[:first], values[last:]])
         if name == "t_ns":
-            values[first:] -= lost_ns
+            new[name][first:] -= lost_ns
         elif name in (*COUNTED_NS, "energy_mj"):
-            values[first:] -= found[name][last] - found[name][first]
-        new[name] = values
+            new[name][first:] -= values[last] - values[first]
     return Table(new)

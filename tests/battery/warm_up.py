@@ -21,8 +21,9 @@ from kit.timeline import window_edges
 from kit.trace import POWER, PROFILING, WARM_UP, WINDOWS, Table
 
 
-@manipulation("GK403", "M19", base="closed",
-              variants={"cap": {"stop": "cap"}, "seconds": {"stop": "seconds"}})  # fmt: skip
+@manipulation(
+    "GK403", "M19", base="closed", variants={"cap": {"stop": "cap"}, "seconds": {"stop": "seconds"}}
+)
 def warm_up_ended_by_time(bundle, stop):
     """The warm-up ended because time was up, and says so."""
     return runs(bundle, document(phases__warm_up_stop=stop))
@@ -50,9 +51,16 @@ def _start_later(run, kept_ns):
     return document(timing__start=Anchor(start - width, start + width))(run)
 
 
-@manipulation({"1s": "GK403", "2s": "GK403", "none": "GK301"}, "M19", base="closed", variants={
-    "1s": {"seconds": 1.0}, "2s": {"seconds": 2.0}, "none": {"seconds": 0.0},
-})  # fmt: skip
+@manipulation(
+    {"1s": "GK403", "2s": "GK403", "none": "GK301"},
+    "M19",
+    base="closed",
+    variants={
+        "1s": {"seconds": 1.0},
+        "2s": {"seconds": 2.0},
+        "none": {"seconds": 0.0},
+    },
+)
 def warm_up_cut(bundle, seconds):
     """Only the last seconds of the warm-up are told, as if it had been no longer."""
     bundle = with_plan(bundle, phases__warm_up_min_launches=0, phases__warm_up_min_s=0.0)
@@ -91,9 +99,16 @@ def _relabelled(bundle, first, *, planned=False):
     return runs(bundle, whole_change)
 
 
-@manipulation({"10": "GK318", "40": "GK403", "80": "GK403"}, "M15", base="closed", variants={
-    "10": {"windows": 10}, "40": {"windows": 40}, "80": {"windows": 80},
-})  # fmt: skip
+@manipulation(
+    {"10": "GK318", "40": "GK403", "80": "GK403"},
+    "M15",
+    base="closed",
+    variants={
+        "10": {"windows": 10},
+        "40": {"windows": 40},
+        "80": {"windows": 80},
+    },
+)
 def profiling_begins_early(bundle, windows):
     """Boosted windows of the warm-up are sold as profiling; what follows is left out."""
     return _relabelled(bundle, -windows, planned=True)
@@ -123,8 +138,11 @@ def settling_hidden_by_stale_power(bundle):
     """The average power of the two seconds before profiling rises by a twentieth."""
 
     def change(run):
-        start = int(window_edges(run.document.timing, run.tables[WINDOWS.file])[:-1][
-            profiled(run.tables[WINDOWS.file])][0])  # fmt: skip
+        start = int(
+            window_edges(run.document.timing, run.tables[WINDOWS.file])[:-1][
+                profiled(run.tables[WINDOWS.file])
+            ][0]
+        )
 
         def rising(found):
             t = found["t_ns"]
@@ -138,8 +156,9 @@ def settling_hidden_by_stale_power(bundle):
     return runs(bundle, change)
 
 
-@manipulation("GK407", "M23", base="closed",
-              variants={"cap": {"stop": "cap"}, "seconds": {"stop": "seconds"}})  # fmt: skip
+@manipulation(
+    "GK407", "M23", base="closed", variants={"cap": {"stop": "cap"}, "seconds": {"stop": "seconds"}}
+)
 def cool_down_ended_by_time(bundle, stop):
     """The cool-down ended before the device was idle, and says so."""
     return runs(bundle, document(phases__cool_down_stop=stop))
@@ -148,8 +167,12 @@ def cool_down_ended_by_time(bundle, stop):
 @manipulation("GK407", "M23", base="closed")
 def cool_down_cut(bundle):
     """The cool-down lasted half a second."""
-    return runs(bundle, lambda run: document(
-        phases__cool_down_end_ns=run.document.phases.cool_down_start_ns + 500_000_000)(run))  # fmt: skip
+    return runs(
+        bundle,
+        lambda run: document(
+            phases__cool_down_end_ns=run.document.phases.cool_down_start_ns + 500_000_000
+        )(run),
+    )
 
 
 @manipulation("GK407", "M23", base="closed")
@@ -163,8 +186,10 @@ def cool_down_ended_hot(bundle):
         def hot(found):
             after = found["t_ns"] >= end
             loaded = int(found["power_average_mw"].max() * 0.6)
-            new = {n: np.where(after, loaded, found[n]) for n in ("power_average_mw",
-                                                                  "power_instant_mw")}  # fmt: skip
+            new = {
+                n: np.where(after, loaded, found[n])
+                for n in ("power_average_mw", "power_instant_mw")
+            }
             return Table(found.columns | new)
 
         assert len(power)
@@ -176,8 +201,12 @@ def cool_down_ended_hot(bundle):
 @manipulation("GK407", "M23", base="closed")
 def no_idle_phase(bundle):
     """The device was watched at rest for a tenth of a second only."""
-    return runs(bundle, lambda run: document(
-        phases__idle_start_ns=run.document.phases.idle_end_ns - 100_000_000)(run))  # fmt: skip
+    return runs(
+        bundle,
+        lambda run: document(phases__idle_start_ns=run.document.phases.idle_end_ns - 100_000_000)(
+            run
+        ),
+    )
 
 
 @manipulation("GK407", "M23", base="closed")
@@ -189,8 +218,9 @@ def baseline_hot(bundle):
 
         def falling(found):
             t = found["t_ns"]
-            share = np.clip((phases.idle_end_ns - t) / (phases.idle_end_ns - phases.idle_start_ns),
-                            0, 1)  # fmt: skip
+            share = np.clip(
+                (phases.idle_end_ns - t) / (phases.idle_end_ns - phases.idle_start_ns), 0, 1
+            )
             extra = np.where(t <= phases.idle_end_ns, share * 200_000, 0)
             new = {
                 name: np.rint(found[name] + extra).astype(np.int64)
@@ -206,37 +236,53 @@ def baseline_hot(bundle):
 @manipulation("GK311", "M23")
 def cool_down_before_the_end(bundle):
     """The cool-down is said to begin a second before the last window ended."""
-    return runs(bundle, lambda run: document(
-        phases__cool_down_start_ns=run.document.timing.end.before_ns - 10**9)(run))  # fmt: skip
+    return runs(
+        bundle,
+        lambda run: document(phases__cool_down_start_ns=run.document.timing.end.before_ns - 10**9)(
+            run
+        ),
+    )
 
 
 @manipulation("GK311", "M23")
 def idle_phase_after_the_start(bundle):
     """The idle phase is said to end after the first launch."""
-    return runs(bundle, lambda run: document(
-        phases__idle_end_ns=run.document.timing.start.after_ns + 10**9)(run))  # fmt: skip
+    return runs(
+        bundle,
+        lambda run: document(phases__idle_end_ns=run.document.timing.start.after_ns + 10**9)(run),
+    )
 
 
 @manipulation("GK311", "M23")
 def run_ended_before_its_cool_down(bundle):
     """The run is said to end before its cool-down did."""
-    return runs(bundle, lambda run: document(
-        ended_ns=run.document.phases.cool_down_end_ns - 10**8)(run))  # fmt: skip
+    return runs(
+        bundle, lambda run: document(ended_ns=run.document.phases.cool_down_end_ns - 10**8)(run)
+    )
 
 
 @manipulation("GK318", "M23", base="closed")
 def cool_down_begins_late(bundle):
     """The cool-down is said to begin seconds after the load ended, when all was calm."""
-    return runs(bundle, lambda run: document(
-        phases__cool_down_start_ns=run.document.phases.cool_down_end_ns - 1_001_000_000)(run))  # fmt: skip
+    return runs(
+        bundle,
+        lambda run: document(
+            phases__cool_down_start_ns=run.document.phases.cool_down_end_ns - 1_001_000_000
+        )(run),
+    )
 
 
 @manipulation("GK310", "M22", base="closed")
 def plan_without_floors(bundle):
     """A plan that asks for one launch and no seconds, and a run that does just that."""
-    bundle = with_plan(bundle, phases__warm_up_min_launches=0, phases__warm_up_min_s=0.0,
-                       phases__profiling_min_launches=1, phases__profiling_min_s=0.0,
-                       timing__windows=1)  # fmt: skip
+    bundle = with_plan(
+        bundle,
+        phases__warm_up_min_launches=0,
+        phases__warm_up_min_s=0.0,
+        phases__profiling_min_launches=1,
+        phases__profiling_min_s=0.0,
+        timing__windows=1,
+    )
 
     def change(run):
         windows = run.tables[WINDOWS.file]
@@ -253,9 +299,18 @@ def settings_of_phases_reversed(bundle):
 
     def change(run):
         phases = run.document.phases
-        return replace(run, document=replace(run.document, phases=replace(
-            phases, idle_start_ns=phases.cool_down_start_ns, idle_end_ns=phases.cool_down_end_ns,
-            cool_down_start_ns=phases.idle_start_ns, cool_down_end_ns=phases.idle_end_ns,
-        )))  # fmt: skip
+        return replace(
+            run,
+            document=replace(
+                run.document,
+                phases=replace(
+                    phases,
+                    idle_start_ns=phases.cool_down_start_ns,
+                    idle_end_ns=phases.cool_down_end_ns,
+                    cool_down_start_ns=phases.idle_start_ns,
+                    cool_down_end_ns=phases.idle_end_ns,
+                ),
+            ),
+        )
 
     return runs(bundle, change)

@@ -13,18 +13,116 @@ from functools import cache
 from bundles import fixed_frequency, honest_cpu, write
 from kit.bundle import layout
 
-NUMBERS = (0, 1, -1, 2, 3, 7, 255, 256, 10**6, 2**31 - 1, 2**31, 2**53, 10**15, 10**18, 2**63, 10**40)
+NUMBERS = (
+    0,
+    1,
+    -1,
+    2,
+    3,
+    7,
+    255,
+    256,
+    10**6,
+    2**31 - 1,
+    2**31,
+    2**53,
+    10**15,
+    10**18,
+    2**63,
+    10**40,
+)
 FLOATS = (0.0, -0.0, 0.5, 1e-300, 1e300, -1.0, 2.0**53)
-TEXTS = ("", " ", "a", "0", "null", "../x", "/", "\x00", "\x1b[31m", "\u202e", "é", "٣", "x" * 300,
-         "=1+1", "<b>", "2026-11-29T09:00:00Z", "gpu-0123456789ab", "0123456789abcdef")  # fmt: skip
-CELLS = (b"", b"0", b"1", b"-1", b"01", b"1.5", b"1e9", b"x", b" 1", b"999999999999999",
-         b"1000000000000000", b"9223372036854775807", b"99999999999999999999")  # fmt: skip
-WORDS = ("copy", "transpose", "dot", "fusion", "while", "call", "conditional", "tuple", "parameter",
-         "get-tuple-element", "bitcast", "constant", "custom-call", "ROOT", "ENTRY", "{", "}", "(",
-         ")", "%a.0", "%b.0", "[]", "[0,0]", "[999999999,999999999]", "index=0", "body=%body",
-         "calls=%body", "to_apply=%body", '"n":"999999999"', "bf16", "f32", "s32[]")  # fmt: skip
-PIECES = (b"", b"\x00", b"\xff", b"\n", b"\r\n", b'"', b"\\", b"{", b"}", b"[", b"]", b",", b"0",
-          b"9" * 40, b"-", b".", b"e", b"NaN", b"\xef\xbb\xbf", b"\xe2\x80\xae")  # fmt: skip
+TEXTS = (
+    "",
+    " ",
+    "a",
+    "0",
+    "null",
+    "../x",
+    "/",
+    "\x00",
+    "\x1b[31m",
+    "\u202e",
+    "é",
+    "٣",
+    "x" * 300,
+    "=1+1",
+    "<b>",
+    "2026-11-29T09:00:00Z",
+    "gpu-0123456789ab",
+    "0123456789abcdef",
+)
+CELLS = (
+    b"",
+    b"0",
+    b"1",
+    b"-1",
+    b"01",
+    b"1.5",
+    b"1e9",
+    b"x",
+    b" 1",
+    b"999999999999999",
+    b"1000000000000000",
+    b"9223372036854775807",
+    b"99999999999999999999",
+)
+WORDS = (
+    "copy",
+    "transpose",
+    "dot",
+    "fusion",
+    "while",
+    "call",
+    "conditional",
+    "tuple",
+    "parameter",
+    "get-tuple-element",
+    "bitcast",
+    "constant",
+    "custom-call",
+    "ROOT",
+    "ENTRY",
+    "{",
+    "}",
+    "(",
+    ")",
+    "%a.0",
+    "%b.0",
+    "[]",
+    "[0,0]",
+    "[999999999,999999999]",
+    "index=0",
+    "body=%body",
+    "calls=%body",
+    "to_apply=%body",
+    '"n":"999999999"',
+    "bf16",
+    "f32",
+    "s32[]",
+)
+PIECES = (
+    b"",
+    b"\x00",
+    b"\xff",
+    b"\n",
+    b"\r\n",
+    b'"',
+    b"\\",
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b",",
+    b"0",
+    b"9" * 40,
+    b"-",
+    b".",
+    b"e",
+    b"NaN",
+    b"\xef\xbb\xbf",
+    b"\xe2\x80\xae",
+)
 _WORD = re.compile(r"[\w.$\-]+|\S")
 
 
@@ -160,7 +258,7 @@ def _table(data, choices):
         column = choices.below(len(cells))
         lines = [_with_cell(line, column, None) for line in lines]
     elif action == 5:
-        lines = lines[: 1 + choices.below(len(lines))] + [b""]
+        lines = [*lines[: 1 + choices.below(len(lines))], b""]
     else:
         lines[row] = _with_cell(lines[row], choices.below(len(cells)), choices.of(CELLS))
     return b"\n".join(lines)

@@ -38,7 +38,9 @@ def judged_unsealed(folder: Path, data: bytes):
     place = choices.below(len(old) + 1)
     match choices.below(3):
         case 0:
-            flipped = bytes([old[place] ^ (1 + choices.below(255))]) if place < len(old) else b"\x00"
+            flipped = (
+                bytes([old[place] ^ (1 + choices.below(255))]) if place < len(old) else b"\x00"
+            )
             new = old[:place] + flipped + old[place + 1 :]
         case 1:
             new = old[:place] + (choices.of(PIECES) or b"\x00") + old[place:]
