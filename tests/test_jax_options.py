@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import pytest
 
 from kit.backends import Build
-from kit.backends.jax_options import COMPLETE, DUMP, LOAD, cuda_options, recorded
+from kit.backends.jax_options import cuda_options, recorded
+from kit.xla_options import COMPLETE, DUMP, LOAD
 
 
 def test_each_implementation_turns_the_other_off():

@@ -3,16 +3,7 @@
 from pathlib import PurePath
 
 from kit.backends import Build
-from kit.plan import Implementation
-
-# Library: exactly one cuBLASLt call for each product, with no Triton fusions.
-_KERNELS: dict[Implementation, dict[str, str]] = {
-    "library": {"xla_gpu_enable_triton_gemm": "False"},
-    "triton": {"xla_gpu_cublas_fallback": "False"},
-}
-DUMP = "xla_gpu_dump_autotune_results_to"
-LOAD = "xla_gpu_load_autotune_results_from"
-COMPLETE = "xla_gpu_require_complete_aot_autotune_results"
+from kit.xla_options import COMPLETE, DUMP, KERNELS, LOAD
 
 
 def cuda_options(build: Build) -> dict[str, str]:
@@ -21,7 +12,8 @@ def cuda_options(build: Build) -> dict[str, str]:
     XLA reads a file of results once in the life of a process, and writes all that the process has
     tuned after each compilation that asks for it. `COMPLETE` makes it fail where it would tune.
     """
-    options = dict(_KERNELS[build.implementation])
+    name, value = KERNELS[build.implementation]
+    options = {name: value}
     if build.dump_to is not None:
         options[DUMP] = build.dump_to
     if build.load_from is not None:

@@ -18,6 +18,7 @@ from kit.errors import KitError
 from kit.fill import fill_seed
 from kit.plan import CounterTool, DispatchMode, Implementation
 from kit.records import from_json, to_json
+from kit.runner.failure import first_line
 from kit.runner.job import Job
 
 _MAXIMUM_LAUNCHES = 16
@@ -82,8 +83,7 @@ def main() -> int:
     except KitError as error:
         found = replace(found, problem=str(error))
     except Exception as error:  # noqa: BLE001 - JAX raises many kinds; all become a reason
-        first = (str(error).splitlines() or [""])[0][:500]
-        found = replace(found, problem=f"{type(error).__name__}: {first}")
+        found = replace(found, problem=first_line(error))
     _answer(job, found)
     return 0
 
@@ -132,7 +132,7 @@ def _sampled(job: CountJob, gemms: Backend, rotation: int, per_call: int) -> Cou
         try:
             found = Series(counter, sample(counter, work), calls * per_call, "")
         except Exception as error:  # noqa: BLE001 - one refused counter must not hide the others
-            found = Series(counter, (), 0, (str(error).splitlines() or [""])[0][:500])
+            found = Series(counter, (), 0, first_line(error))
         series.append(found)
         # Answered after each one: CUPTI was seen to end processes.
         _answer(job, Counted("", 0, calls * per_call, tuple(series)))

@@ -7,7 +7,6 @@ kernel, so nothing that was timed may have run under one.
 import json
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,6 @@ from pathlib import Path
 from statistics import fmean
 
 from kit.bundle.documents import parse_document
-from kit.checker.printable import printable
 from kit.counters import (
     BYTES,
     DRAM_READ,
@@ -38,10 +36,11 @@ from kit.evidence import Run
 from kit.plan import DispatchMode
 from kit.records import to_json
 from kit.runner import ncu
+from kit.runner.child import python, stop
 from kit.runner.counted import Counted, CountJob, Series, read
+from kit.runner.failure import shown
 from kit.runner.job import Job
-from kit.runner.process import stop, worker_environment
-from kit.system import scrub
+from kit.runner.process import worker_environment
 
 NCU_COUNTERS = (
     DRAM_READ, DRAM_WRITE, L2_BYTES, L2_HIT_RATE, SM_UTILISATION, DRAM_UTILISATION, L2_UTILISATION,
@@ -50,7 +49,6 @@ XLA_COUNTERS = (
     DRAM_READ, DRAM_WRITE, SM_ACTIVE, DRAM_UTILISATION, SM_UTILISATION, L2_BYTES, L2_HIT_RATE,
 )  # fmt: skip
 """The proof first: where `ncu` cannot count it, the others are not tried."""
-_REASON_LIMIT = 800
 
 Phase = Callable[[str], None]
 
@@ -127,7 +125,7 @@ class _Attempt:
             return ncu.counter_of(name, found, sets)
         except ncu.NcuError as error:
             gone_wrong = answer.problem if error.status == "failed" else ""
-            return without(name, _unit(name), error.status, _shown(gone_wrong or str(error)))
+            return without(name, _unit(name), error.status, shown(gone_wrong or str(error)))
 
     def by_xla(self) -> DeviceCounters:
         """One rerun in the mode of the measured run, its counters sampled one after the other."""
@@ -177,7 +175,7 @@ class _Attempt:
         build = (launched.implementation, tuned)
         asked = CountJob(self.job, tool, mode, self._sets, *build, counters, str(report))
         path.write_text(json.dumps(to_json(asked)), encoding="utf-8")
-        child = [sys.executable, "-m", "kit.runner.counted", str(path)]
+        child = python("kit.runner.counted", str(path))
         # Nsight Compute and the samplers need device memory of their own.
         environment = worker_environment(self.job, os.environ) | {
             "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
@@ -224,7 +222,7 @@ def sampled(found: Series) -> Counter:
     """
     unit = _unit(found.counter)
     if not found.readings or not found.launches:
-        return without(found.counter, unit, "not_available", _shown(found.reason or "no reading"))
+        return without(found.counter, unit, "not_available", shown(found.reason or "no reading"))
     if unit == BYTES:
         value = round(sum(found.readings))
     else:
@@ -246,7 +244,3 @@ def sampled(found: Series) -> Counter:
 
 def _unit(name: str) -> str:
     return MILLIPERCENT if "pct" in name else BYTES if "bytes" in name else "count"
-
-
-def _shown(reason: str) -> str:
-    return printable(scrub(reason), _REASON_LIMIT)

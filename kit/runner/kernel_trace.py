@@ -6,16 +6,14 @@ from pathlib import Path
 from kit.bundle.documents import parse_document
 from kit.bundle.layout import TRACE
 from kit.bundle.writer import write_document
-from kit.checker.printable import printable
 from kit.errors import KitError
 from kit.evidence import KernelTrace, no_trace
+from kit.runner.failure import shown
 from kit.runner.job import Job
 from kit.runner.process import run_job
-from kit.system import scrub
 from kit.trace import KERNELS
 
 TRACER = "kit.runner.tracer"
-_REASON_LIMIT = 800
 
 
 def trace_kernels(job: Job, on_phase: Callable[[str], None]) -> bool:
@@ -40,7 +38,7 @@ def trace_kernels(job: Job, on_phase: Callable[[str], None]) -> bool:
             reason, failed, goes_on = "interrupted: stopped by the operator", True, False
         if failed:
             (folder / KERNELS.file).unlink(missing_ok=True)
-            found = no_trace("failed", printable(scrub(reason), _REASON_LIMIT))
+            found = no_trace("failed", shown(reason))
     if found is not None:
         write_document(folder / TRACE, found)
     return goes_on

@@ -11,7 +11,6 @@ from pathlib import Path
 from kit.bundle import layout
 from kit.bundle.writer import BundleWriter
 from kit.checker.judge import Verdict, judge
-from kit.checker.printable import printable
 from kit.errors import KitError, MeasurementError
 from kit.evidence import (
     CaseRecord,
@@ -29,6 +28,7 @@ from kit.metrics import derive_case, derive_run
 from kit.plan import Case, RunPlan
 from kit.runner.counting import count, nothing
 from kit.runner.description import describe
+from kit.runner.failure import shown
 from kit.runner.frequency import frequency_advice, hold_clocks
 from kit.runner.job import Job
 from kit.runner.kernel_trace import trace_kernels, written_trace
@@ -37,9 +37,7 @@ from kit.runner.progress import Progress
 from kit.runner.signals import undisturbed
 from kit.runner.tuning import Tunings
 from kit.runner.written import read_run
-from kit.system import GpuAddress, device_lock, gpus, hide_uuids, scrub, select
-
-_REASON_LIMIT = 800
+from kit.system import GpuAddress, device_lock, gpus, hide_uuids, select
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +198,7 @@ class _Attempt:
         except KeyboardInterrupt:
             self.interrupted = True
         except Exception as error:  # noqa: BLE001 - counting must never cost what was measured
-            found = nothing(job, "failed", printable(scrub(str(error)), _REASON_LIMIT))
+            found = nothing(job, "failed", shown(str(error)))
         self.writer.write_record(layout.counters_file(job.case, job.device), found)
 
     def _run(self, case: Case, number: int, target: Target, progress: Progress) -> RunOutcome:
@@ -216,7 +214,7 @@ class _Attempt:
         status = report.status or "crashed"
         if status != "measured" or report.environment is None:
             shutil.rmtree(run_folder, ignore_errors=True)
-            reason = printable(scrub(report.reason), _REASON_LIMIT)
+            reason = shown(report.reason)
             return RunOutcome(target.id, number, status, reason)
         self._remember(report.environment)
         self.interrupted |= not trace_kernels(job, progress.phase)

@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 
 from kit.errors import MeasurementError, UndecidableError, UsageError
+from kit.jax_variables import NAMES, required
 from kit.plan import RunPlan
 from kit.ruleset import ruleset
-
-_ALLOCATORS = ("default", "bfc", "cuda_async", "vmm", "")
 
 
 def preflight(plan: RunPlan, environment: Mapping[str, str] = os.environ) -> None:
@@ -34,15 +33,12 @@ def preflight(plan: RunPlan, environment: Mapping[str, str] = os.environ) -> Non
 
 def _refuse_hostile_environment(environment: Mapping[str, str]) -> None:
     """Refuse settings under which nothing honest can be measured."""
-    if environment.get("XLA_FLAGS"):
-        raise UsageError("XLA_FLAGS is set", hint="unset it: the plan decides XLA's options")
-    for name in ("XLA_PYTHON_CLIENT_ALLOCATOR", "TF_GPU_ALLOCATOR"):
+    for name in NAMES:
         value = environment.get(name, "")
-        if value not in _ALLOCATORS:
-            raise UsageError(
-                f"{name}={value[:40]!r} makes JAX wait after every launch or is unknown",
-                hint="unset it",
-            )
+        wanted = required(name, value)
+        if wanted is not None:
+            problem = f"{name}={value[:40]!r} changes what JAX measures"
+            raise UsageError(problem, hint=f"it has to be {wanted}")
 
 
 def _refuse_gpu_only(plan: RunPlan) -> None:

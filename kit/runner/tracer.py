@@ -20,6 +20,7 @@ from kit.errors import MeasurementError
 from kit.evidence import KernelTrace, Run
 from kit.kernels import figures
 from kit.plan import RunPlan
+from kit.ruleset import Ruleset, ruleset
 from kit.runner import worker
 from kit.runner.job import Job
 from kit.system import DeviceAddress
@@ -29,8 +30,6 @@ from kit.trace import CLOCKS, KERNELS, Table
 
 MOST_EVENTS = 8_000
 """Rows that a trace should not exceed by much: 160 kB in a bundle. One call may have more."""
-LEAST_GEMMS = 100
-LEAST_ROTATIONS = 2
 _SPAN_NS = 1.5e9
 """Device time to trace: a power-capped clock wanders within a second."""
 _LEAD_NS = 1.5e9
@@ -134,7 +133,8 @@ def record_calls(
     # The first session loads the profiler; the second one follows the warm-up without a pause.
     _, first = gemms.record_kernels(lambda: work(1))
     call_ns = _warm_up(gemms, min(plan.phases.warm_up_min_s, _LONGEST_WARM_UP_S), clock)
-    calls = calls_to_trace(run.executable.gemms_per_call, run.rotation.sets, len(first), call_ns)
+    per_call, sets = run.executable.gemms_per_call, run.rotation.sets
+    calls = calls_to_trace(per_call, sets, len(first), call_ns, ruleset(plan.edition))
     lead = min(int(_LEAD_NS / call_ns), _MOST_LEAD_EVENTS // len(first))
     report("trace: record")
     ends_ns = []
@@ -161,9 +161,12 @@ def _warm_up(gemms: Backend, seconds: float, clock: Clock) -> float:
     return (clock() - start_ns) / calls
 
 
-def calls_to_trace(gemms_per_call: int, sets: int, events_per_call: int, call_ns: float) -> int:
+def calls_to_trace(
+    gemms_per_call: int, sets: int, events_per_call: int, call_ns: float, rules: Ruleset
+) -> int:
     """How many calls to trace: enough rotations, GEMMs and time, with not too many events."""
-    least = -(-max(LEAST_GEMMS, LEAST_ROTATIONS * sets) // gemms_per_call)
+    gemms = max(rules.minimum_traced_gemms, rules.traced_rotations * sets)
+    least = -(-gemms // gemms_per_call)
     most = MOST_EVENTS // max(1, events_per_call)
     return max(1, least, min(int(_SPAN_NS / max(1.0, call_ns)), most))
 

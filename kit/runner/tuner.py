@@ -15,7 +15,6 @@ from typing import cast
 from kit import cuda_driver
 from kit.backends import Backend, Build, backend
 from kit.bundle.layout import hlo_name
-from kit.errors import KitError
 from kit.evidence import Candidate
 from kit.fill import fill_seed
 from kit.hlo import census
@@ -24,8 +23,8 @@ from kit.plan import Implementation
 from kit.rotation import input_bytes, sets_required
 from kit.ruleset import ruleset
 from kit.runner.dispatch import Chooser, Settled, Try, pilot
+from kit.runner.failure import failure, first_line
 from kit.runner.tuner_messages import Built, Message, Request
-from kit.runner.worker import first_line, status_of
 from kit.system import cpu_facts
 
 _BLOCK_NS = 120_000_000
@@ -49,13 +48,9 @@ def main() -> int:
             gemms = backend(plan.backend.name, platform, plan.case(request.job.case))
             cache = cuda_driver.describe().l2_bytes if platform == "cuda" else None
             serve(request, gemms, cache or cpu_facts().cache_bytes, sys.stdin, send)
-        except KitError as error:
-            send(Message(status=status_of(error), reason=str(error)))
-        except MemoryError as error:
-            send(Message(status="out_of_memory", reason=str(error) or "no memory left"))
         except Exception as error:  # noqa: BLE001 - JAX raises many kinds; all become a status
-            reason = f"{type(error).__name__}: {first_line(error)}"
-            send(Message(status=status_of(error), reason=reason))
+            status, reason = failure(error)
+            send(Message(status=status, reason=reason))
     return 0
 
 
@@ -128,7 +123,7 @@ def _build(
             found = census(hlo)
         except Exception as error:  # noqa: BLE001 - whatever a compiler raises is the reason
             failures.append(error)
-            reason = f"{type(error).__name__}: {first_line(error)}"
+            reason = first_line(error)
         else:
             work, extra = found.gemms, found.extra
             per_call[implementation] = executable.gemms_per_call

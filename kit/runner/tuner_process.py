@@ -2,18 +2,16 @@
 
 import os
 import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
-from typing import IO, BinaryIO
 
 from kit.evidence import Status
 from kit.plan import Implementation
-from kit.runner.process import post_mortem, stop, worker_environment
+from kit.runner.child import Child, reporting_child, stop
+from kit.runner.process import worker_environment
 from kit.runner.tuner_messages import Built, Message, Request
 
 _TIMING_S = 60.0
@@ -31,12 +29,8 @@ class TunerFailureError(Exception):
 class Tuner:
     """A tuner process that answers."""
 
-    def __init__(
-        self, process: "subprocess.Popen[bytes]", messages: BinaryIO, log: IO[str]
-    ) -> None:
-        self._process = process
-        self._messages = messages
-        self._log = log
+    def __init__(self, child: Child) -> None:
+        self._child = child
         self._buffered = b""
 
     def built(self, timeout_s: float, on_phase: Callable[[str], None]) -> Built:
@@ -59,10 +53,11 @@ class Tuner:
         Raises:
             TunerFailureError: it gave up, ended, or does not answer.
         """
-        assert self._process.stdin is not None  # noqa: S101 - it was started with a pipe
+        stdin = self._child.process.stdin
+        assert stdin is not None  # noqa: S101 - it was started with a pipe
         try:
-            self._process.stdin.write(f"{implementation}\n".encode())
-            self._process.stdin.flush()
+            stdin.write(f"{implementation}\n".encode())
+            stdin.flush()
         except BrokenPipeError:
             raise self._ended() from None
         message = self._hear(time.monotonic() + _TIMING_S)
@@ -73,10 +68,10 @@ class Tuner:
     def _hear(self, deadline: float) -> Message:
         while b"\n" not in self._buffered:
             with DefaultSelector() as selector:
-                selector.register(self._messages, EVENT_READ)
+                selector.register(self._child.reports, EVENT_READ)
                 if not selector.select(max(0.0, deadline - time.monotonic())):
                     raise TunerFailureError("timed_out", "the tuner did not answer in time")
-            chunk = os.read(self._messages.fileno(), 65536)
+            chunk = os.read(self._child.reports.fileno(), 65536)
             if not chunk:
                 raise self._ended()
             self._buffered += chunk
@@ -87,9 +82,8 @@ class Tuner:
         return message
 
     def _ended(self) -> TunerFailureError:
-        stop(self._process)
-        self._log.seek(0)
-        return TunerFailureError(*post_mortem(self._process.returncode, self._log.read()))
+        stop(self._child.process)
+        return TunerFailureError(*self._child.post_mortem())
 
 
 @contextmanager
@@ -98,27 +92,9 @@ def tuner(request: Request) -> Iterator[Tuner]:
 
     It takes only the memory that it needs, so that several may live side by side.
     """
-    read_end, write_end = os.pipe()
-    with (
-        tempfile.TemporaryFile("w+", errors="replace") as log,
-        os.fdopen(read_end, "rb") as messages,
-    ):
-        path = Path(request.folder) / f"{request.attempt}.json"
-        path.write_text(request.dumps(), encoding="utf-8")
-        process = subprocess.Popen(
-            [sys.executable, "-m", "kit.runner.tuner", str(path), str(write_end)],
-            env=worker_environment(request.job, os.environ)
-            | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            pass_fds=(write_end,),
-            start_new_session=True,
-        )
-        os.close(write_end)
-        try:
-            yield Tuner(process, messages, log)
-        finally:
-            stop(process)
-            if process.stdin is not None:
-                process.stdin.close()
+    path = Path(request.folder) / f"{request.attempt}.json"
+    path.write_text(request.dumps(), encoding="utf-8")
+    environment = worker_environment(request.job, os.environ)
+    environment["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+    with reporting_child("kit.runner.tuner", path, environment, subprocess.PIPE) as child:
+        yield Tuner(child)

@@ -19,15 +19,14 @@ from kit.bundle.durable import replace as write_file
 from kit.bundle.layout import autotune_name
 from kit.bundle.reader import MAXIMUM_AUTOTUNE_BYTES
 from kit.candidates import choose
-from kit.checker.printable import printable
 from kit.evidence import Candidate
 from kit.plan import Backend, Implementation
 from kit.runner.algorithms import others
+from kit.runner.failure import shown
 from kit.runner.job import Job, Report, Tuning, ended
 from kit.runner.process import run_job
 from kit.runner.tuner_messages import Built, Request
 from kit.runner.tuner_process import Tuner, TunerFailureError, tuner
-from kit.system import scrub
 
 _ROUNDS = 6
 """Timings of each program, of about 0.12 s; the first, in which clocks still fall, is left out."""
@@ -139,7 +138,7 @@ def _attempts(
             candidates.extend(found.built.candidates)
         else:
             candidates.append(found)
-    told = (replace(c, reason=printable(scrub(c.reason), 800)) for c in candidates)
+    told = (replace(c, reason=shown(c.reason)) for c in candidates)
     return attempts, tuple(told)
 
 
@@ -171,7 +170,7 @@ def _heard(request: Request, process: Tuner, on_phase: OnPhase) -> Attempt | Can
     try:
         return Attempt(process, process.built(request.job.plan.timeout_s, on_phase))
     except TunerFailureError as failure:
-        return _missing(request, failure.reason[:800])
+        return _missing(request, failure.reason)
 
 
 def _missing(request: Request, reason: str) -> Candidate:

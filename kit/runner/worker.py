@@ -17,19 +17,19 @@ from kit import cuda_driver
 from kit.backends import backend
 from kit.bundle.layout import hlo_name
 from kit.bundle.writer import write_document, write_table
-from kit.errors import KitError, MeasurementError, UntunedError
+from kit.errors import MeasurementError
 from kit.evidence import (
     DeviceFacts,
     Environment,
     Identity,
     Limits,
     Run,
-    Status,
     environment_digest,
 )
 from kit.fill import fill_seed, sample_seed
 from kit.plan import RunPlan
 from kit.ruleset import ruleset
+from kit.runner.failure import failure
 from kit.runner.job import Job, Report, ended, entered
 from kit.runner.program import Replay
 from kit.runner.session import Seeds, Session
@@ -72,32 +72,11 @@ def main(task: "Task | None" = None) -> int:
 
         try:
             found = (task or _run)(job, lambda phase: send(entered(phase)))
-        except KitError as error:
-            send(ended(status_of(error), str(error)))
-        except MemoryError as error:
-            send(ended("out_of_memory", str(error) or "the host has no memory left"))
         except Exception as error:  # noqa: BLE001 - JAX raises many kinds; all become a status
-            send(ended(status_of(error), f"{type(error).__name__}: {first_line(error)}"))
+            send(ended(*failure(error)))
         else:
             send(ended("measured", "", found))
     return 0
-
-
-def first_line(error: Exception) -> str:
-    """The first line of what went wrong, cut short."""
-    return (str(error).splitlines() or [""])[0][:500]
-
-
-def status_of(error: Exception) -> Status:
-    """How a run ends that this ended."""
-    text = str(error)
-    if isinstance(error, UntunedError):
-        return "untuned"
-    if "RESOURCE_EXHAUSTED" in text:
-        return "out_of_memory"
-    if "unsupported" in text or "UNIMPLEMENTED" in text or "NotImplementedError" in repr(error):
-        return "unsupported"
-    return "device_error" if isinstance(error, KitError) else "crashed"
 
 
 def _run(job: Job, report: "Callable[[str], None]") -> Environment:

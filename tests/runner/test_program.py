@@ -11,9 +11,9 @@ from kit.errors import MeasurementError, UntunedError
 from kit.plan import Backend
 from kit.ruleset import ruleset
 from kit.runner.dispatch import Chooser, Settled, Try
+from kit.runner.failure import status_of
 from kit.runner.job import Tuning
 from kit.runner.program import Replay, build_program
-from kit.runner.worker import status_of
 from plans import small_plan
 
 NAME = "0123456789abcdef.autotune.txt"

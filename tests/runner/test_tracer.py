@@ -12,6 +12,7 @@ from fakes import FakeBackend
 from kit.bundle.writer import write_document
 from kit.errors import MeasurementError
 from kit.plan import EvidencePlan
+from kit.ruleset import CURRENT, ruleset
 from kit.runner import kernel_trace
 from kit.runner.job import Job
 from kit.runner.kernel_trace import TRACER, trace_kernels, written_trace
@@ -107,7 +108,7 @@ def test_another_executable_is_not_traced(changes, reason):
     ],
 )
 def test_how_many_calls(gemms_per_call, sets, events, call_ns, calls):
-    assert calls_to_trace(gemms_per_call, sets, events, call_ns) == calls
+    assert calls_to_trace(gemms_per_call, sets, events, call_ns, ruleset(CURRENT)) == calls
     assert calls * gemms_per_call >= max(100, 2 * sets)
 
 

@@ -25,27 +25,16 @@ from collections.abc import Iterator
 from kit.bundle.layout import ENVIRONMENT
 from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, rule
+from kit.jax_variables import NAMES, required
 from kit.ruleset import Ruleset
-
-_NONE = ("",)
-# XLA, pjrt/gpu: only these let it free memory without waiting for the device.
-_ALLOCATORS = ("", "default", "bfc", "cuda_async", "vmm")
-_ALLOWED = {
-    "PJRT_GPU_ENABLE_ASYNC_DISPATCH": ("0", "false"),
-    "TF_GPU_ALLOCATOR": (*_ALLOCATORS, "cuda_malloc_async"),
-    "XLA_FLAGS": _NONE,
-    "XLA_PYTHON_CLIENT_ALLOCATOR": _ALLOCATORS,
-}
 
 
 @rule("GK107", "setting-forbidden", clauses=("M26",), since="2026.1")
 def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
     """Compare the settings that matter with what each may be."""
     settings = bundle.environment.settings
-    for name, allowed in _ALLOWED.items():
+    for name in NAMES:
         found = settings.get(name)
-        if found is not None and found.strip().lower() not in allowed:
-            required = (
-                "unset" if allowed is _NONE else f"unset or {', '.join(filter(None, allowed))}"
-            )
-            yield Finding(f"{ENVIRONMENT}: settings.{name}", found, required)
+        wanted = None if found is None else required(name, found)
+        if found is not None and wanted is not None:
+            yield Finding(f"{ENVIRONMENT}: settings.{name}", found, wanted)

@@ -35,13 +35,9 @@ from kit.checker.rule import Finding, Severity, methodology_severity, rule
 from kit.checker.runs import MeasuredRun, judge_runs
 from kit.plan import Implementation
 from kit.ruleset import Ruleset
+from kit.xla_options import COMPLETE, KERNELS, LOAD
 
-_KERNELS: dict[Implementation, tuple[str, str, str]] = {
-    "library": ("xla_gpu_enable_triton_gemm", "False", "__cublas"),
-    "triton": ("xla_gpu_cublas_fallback", "False", "fusion"),
-}
-_LOAD = "xla_gpu_load_autotune_results_from"
-_COMPLETE = "xla_gpu_require_complete_aot_autotune_results"
+_PRODUCTS: dict[Implementation, str] = {"library": "__cublas", "triton": "fusion"}
 
 
 @rule("GK607", "executable-differs", clauses=("M05", "M26"), since="2026.1")
@@ -85,7 +81,7 @@ def _pinned(run: MeasuredRun, severity: Severity) -> Iterator[Finding]:
         required = "the tuner's results, replayed"
         yield Finding(run.at("executable.autotune"), found, required, severity)
         return
-    for name, required in ((_LOAD, executable.autotune), (_COMPLETE, "True")):
+    for name, required in ((LOAD, executable.autotune), (COMPLETE, "True")):
         found = executable.options.get(name, "not set")
         if found != required:
             yield Finding(run.at(f"executable.options.{name}"), found, required)
@@ -107,12 +103,13 @@ def _chosen(run: MeasuredRun, severity: Severity) -> Iterator[Finding]:
 
 def _kernels(run: MeasuredRun) -> Iterator[Finding]:
     executable = run.document.executable
-    option, value, kernels = _KERNELS[executable.implementation]
+    option, value = KERNELS[executable.implementation]
     found = executable.options.get(option, "not set")
     if found != value:
         required = f"{value}, for implementation {executable.implementation}"
         yield Finding(run.at(f"executable.options.{option}"), found, required)
     compiled = program(run)
+    kernels = _PRODUCTS[executable.implementation]
     others = sorted(kind for kind in compiled.census.gemms if not kind.startswith(kernels))
     if others:
         required = f"{kernels}, for implementation {executable.implementation}"
