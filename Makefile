@@ -8,11 +8,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 KIT := pyproject.toml kit/__init__.py
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test battery fuzz lint format lock clean
+.PHONY: help venv demo programs test honest battery fuzz lint format lock clean
 
 help:
 	@echo "make demo    measure a small suite on this processor and check its bundle"
 	@echo "make test    format, lint, types, layers, tests, and a check of submissions/"
+	@echo "make honest  measure 20 bundles under load; check everywhere alike (PYTHONS='python3.12 ...')"
 	@echo "make battery forge some 900 bundles and print which rule caught each"
 	@echo "make fuzz    look for bundles that crash the checker, for FUZZ_SECONDS"
 	@echo "make venv    only the environment for both, in $(VENV)"
@@ -44,9 +45,17 @@ demo: $(VENV)/.demo
 	echo "$(BIN)/gemm-kit check $$bundle"; \
 	$(BIN)/gemm-kit check "$$bundle" | sed "s|^SUMMARY:|$$bundle\n&|"
 
-test: lint
+programs:
+	@for program in ssh-agent ssh-keygen sha256sum; do command -v $$program >/dev/null || { \
+	echo "make test needs $$program (Debian: openssh-client, coreutils)" >&2; exit 1; }; done
+
+test: programs lint
 	$(BIN)/python -m pytest
 	$(BIN)/gemm-kit check submissions/
+
+PYTHONS ?=
+honest: $(VENV)/.test
+	$(BIN)/python tests/proofs/honest_accepted.py --python $(PYTHONS)
 
 battery: $(VENV)/.test
 	PYTHONPATH=.:tests $(BIN)/python -m battery

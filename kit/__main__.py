@@ -11,7 +11,7 @@ import sys
 if not sys.flags.safe_path and sys.path[0] != os.path.dirname(os.path.dirname(__file__)):  # noqa: PTH120 - nothing may be imported yet
     del sys.path[0]
 
-from kit.cli import main  # noqa: E402 - from the path that is left
+from kit.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

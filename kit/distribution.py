@@ -8,11 +8,12 @@ that its fill quantises. Scales, which have no sign, fill the upper eight bins.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kit.fill import Operands, quantize
+from kit.fill import Operands, counter_type, quantize
 from kit.number_format import NumberFormat
 from kit.surfaces import Input, element_type, elements
 from kit.trace import BINS
@@ -20,7 +21,8 @@ from kit.trace import BINS
 CHECKSUM_FACTOR = 0x9E3779B1
 """2^32 over the golden ratio, rounded to odd: spreads small patterns over all 32 bits."""
 _EDGES = np.arange(1, BINS) / (BINS / 2) - 1.0
-_CHUNK = 2**20
+_CHUNK = 2**15
+"""Elements recomputed at once: what fits into a processor's cache."""
 _DRAWS = 2**23
 """Different values that one draw can take: `kit.fill.uniform` keeps 23 bits."""
 
@@ -40,29 +42,33 @@ class BufferStatistics:
 
 def statistics(values: NDArray[np.generic], first: int = 0) -> BufferStatistics:
     """Count the elements of one buffer, or of the part of it that begins at element `first`."""
-    words = values.view(np.dtype(f"u{min(values.dtype.itemsize, 4)}")).astype(np.uint32)
-    place = np.arange(len(words), dtype=np.uint32) + np.uint32(first * len(words) // len(values))
-    weights = (np.uint32(2) * place + np.uint32(1)) * np.uint32(CHECKSUM_FACTOR)
+    words = values.view(np.dtype(f"u{min(values.dtype.itemsize, 4)}")).astype(np.uint32, copy=False)
+    weights = np.arange(len(words), dtype=np.uint32)
+    weights += np.uint32(first * len(words) // len(values))
+    weights *= np.uint32(2 * CHECKSUM_FACTOR % 2**32)
+    weights += np.uint32(CHECKSUM_FACTOR)
     scaled = _scaled(values)
-    bins = np.searchsorted(_EDGES, scaled[np.abs(scaled) <= 1.0], side="right")
+    # Floors of eighths are exact: the edges are eighths too. The last bin holds 1.0.
+    within = np.abs(scaled) <= 1.0
+    eighths = np.floor((scaled if within.all() else scaled[within]) * (BINS // 2))
+    bins = np.minimum(eighths.astype(np.int64) + BINS // 2, BINS - 1)
     return BufferStatistics(
         zeros=int(np.count_nonzero(scaled == 0.0)),
-        checksum=int(np.sum(words * weights, dtype=np.uint32)),
-        bins=tuple(int(count) for count in np.bincount(bins, minlength=BINS)),
+        checksum=int(np.dot(words, weights)),
+        bins=tuple(np.bincount(bins, minlength=BINS).tolist()),
     )
 
 
 def buffer_statistics(
     operands: Operands, surface: Input, buffer_set: int, going_on: Callable[[], None] | None = None
 ) -> BufferStatistics:
-    """Count one buffer as the seed defines it, a part at a time, with a call of `going_on` for each.
-    """
+    """Count one buffer as the seed defines it, in parts; calls `going_on` at each of them."""
     count = elements(operands.workload, operands.number_format, surface)
     zeros, checksum, bins = 0, 0, np.zeros(BINS, np.int64)
     for first in range(0, count, _CHUNK):
         if going_on is not None:
             going_on()
-        counters = np.arange(first, min(first + _CHUNK, count), dtype=np.uint64)
+        counters = np.arange(first, min(first + _CHUNK, count), dtype=counter_type(count))
         found = statistics(operands.elements(surface, buffer_set, counters), first)
         zeros, checksum, bins = zeros + found.zeros, checksum + found.checksum, bins + found.bins
     return BufferStatistics(zeros, checksum % 2**32, tuple(bins.tolist()))
@@ -84,30 +90,26 @@ def uniform_shares(number_format: NumberFormat, surface: Input) -> UniformShares
     distance between two ranks, found by bisection.
     """
     kind = element_type(number_format, surface)
-    signed = not surface.endswith("scale")
-    ranks = [0, *(_draws_below(edge, kind, signed) for edge in _EDGES), _DRAWS]
-    smallest = np.nextafter(0.0, 1.0)
-    zeros = _draws_below(smallest, kind, signed) - _draws_below(0.0, kind, signed)
-    return UniformShares(
-        zero=zeros / _DRAWS, bins=tuple(float(share) for share in np.diff(ranks) / _DRAWS)
-    )
+    edges = np.concatenate([_EDGES, [0.0, np.nextafter(0.0, 1.0)]])
+    *ranks, zero, above = _draws_below(edges, kind, not surface.endswith("scale")).tolist()
+    shares = np.diff([0, *ranks, _DRAWS]) / _DRAWS
+    return UniformShares(zero=(above - zero) / _DRAWS, bins=tuple(shares.tolist()))
 
 
-def _draws_below(edge: float, kind: str, signed: bool) -> int:
-    """How many of the ordered draws become a value below `edge`."""
-    low, high = 0, _DRAWS
-    while low < high:
+def _draws_below(edges: NDArray[np.float64], kind: str, signed: bool) -> NDArray[np.int64]:
+    """How many of the ordered draws become a value below each of the edges."""
+    low, high = np.zeros(len(edges), np.int64), np.full(len(edges), _DRAWS)
+    while (low < high).any():
         middle = (low + high) // 2
-        draw = np.array([middle], np.float32) / np.float32(_DRAWS)
+        draws = middle.astype(np.float32) / np.float32(_DRAWS)
         if signed:
-            draw = draw * np.float32(2.0) - np.float32(1.0)
-        if _scaled(quantize(draw, kind))[0] < edge:
-            low = middle + 1
-        else:
-            high = middle
+            draws = draws * np.float32(2.0) - np.float32(1.0)
+        below = _scaled(quantize(draws, kind)) < edges
+        low, high = np.where(below & (low < high), middle + 1, low), np.where(below, high, middle)
     return low
 
 
-def _scaled(values: NDArray[np.generic]) -> NDArray[np.float64]:
-    plain = values.astype(np.float64)
-    return plain / 127.0 if values.dtype == np.int8 else plain
+def _scaled(values: NDArray[np.generic]) -> NDArray[np.floating[Any]]:
+    """What the bins count: float32 tells all narrower types' values from the edges as well."""
+    plain = values.astype(np.promote_types(values.dtype, np.float32), copy=False)
+    return plain / np.float32(127.0) if values.dtype == np.int8 else plain

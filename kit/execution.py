@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from kit.hlo import Census, census
-from kit.hlo_products import SCALED
+from kit.hlo.census import Census, census
+from kit.hlo.products import SCALED
 from kit.number_format import Arithmetic, NumberFormat
 
 Executed = Arithmetic | Literal["int32", "several", "unknown"]

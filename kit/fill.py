@@ -11,6 +11,7 @@ every scale at one. JAX on a GPU, JAX on a CPU and this module agree bit for bit
 
 import hashlib
 from dataclasses import dataclass
+from typing import Any
 
 import ml_dtypes  # noqa: F401 - registers bfloat16 and float8 with NumPy
 import numpy as np
@@ -31,6 +32,8 @@ SMALLEST_POWER = 2.0**-23
 Key = tuple[int, int]
 Keys = tuple[NDArray[np.uint32], NDArray[np.uint32]]
 """Many keys: both words as columns, to be used with one row of counters for each key."""
+Counters = NDArray[np.unsignedinteger[Any]]
+"""Flat element numbers, uint32 or uint64. 32 bits are enough for most buffers, and less work."""
 
 
 def threefry(
@@ -39,7 +42,8 @@ def threefry(
     """Threefry-2x32 with 20 rounds over arrays of counters (high, low)."""
     first, second = (np.atleast_1d(np.asarray(word, np.uint32)) for word in key)
     schedule = (first, second, first ^ second ^ _PARITY)
-    x0, x1 = high + schedule[0], low + schedule[1]
+    x1 = low + schedule[1]
+    x0 = np.broadcast_to(high + schedule[0], x1.shape).copy()
     shifted = np.empty_like(x1)
     for block in range(5):
         for rotation in _ROTATIONS[block % 2]:
@@ -65,18 +69,31 @@ def folds(key: Key, data: NDArray[np.uint32]) -> Keys:
     return x0[:, np.newaxis], x1[:, np.newaxis]
 
 
-def unit(key: Key | Keys, counters: NDArray[np.uint64]) -> NDArray[np.float32]:
+def counter_type(elements: int) -> type[np.unsignedinteger[Any]]:
+    """The narrowest type of `Counters` for a buffer of so many elements."""
+    return np.uint32 if elements <= 2**32 else np.uint64
+
+
+def unit(key: Key | Keys, counters: Counters) -> NDArray[np.float32]:
     """float32 values in [0, 1) at the given flat element numbers."""
-    high = (counters >> np.uint64(32)).astype(np.uint32)
-    low = counters.astype(np.uint32)
-    x0, x1 = threefry(key, high, low)
-    mantissa = ((x0 ^ x1) >> np.uint32(9)) | np.uint32(0x3F800000)
-    return mantissa.view(np.float32) - np.float32(1.0)
+    high = np.zeros(1, np.uint32)
+    if counters.dtype == np.uint64:
+        high = (counters >> np.uint64(32)).astype(np.uint32)
+    bits, other = threefry(key, high, counters.astype(np.uint32, copy=False))
+    bits ^= other
+    bits >>= np.uint32(9)
+    bits |= np.uint32(0x3F800000)
+    values = bits.view(np.float32)
+    values -= np.float32(1.0)
+    return values
 
 
-def uniform(key: Key | Keys, counters: NDArray[np.uint64]) -> NDArray[np.float32]:
+def uniform(key: Key | Keys, counters: Counters) -> NDArray[np.float32]:
     """float32 values in [-1, 1) at the given flat element numbers."""
-    return unit(key, counters) * np.float32(2.0) - np.float32(1.0)
+    values = unit(key, counters)
+    values *= np.float32(2.0)
+    values -= np.float32(1.0)
+    return values
 
 
 def quantize(values: NDArray[np.float32], kind: str) -> NDArray[np.generic]:
@@ -90,9 +107,7 @@ def quantize(values: NDArray[np.float32], kind: str) -> NDArray[np.generic]:
     return scaled.astype(np.dtype(kind))
 
 
-def drawn(
-    surface: Input, key: Key | Keys, counters: NDArray[np.uint64], kind: str
-) -> NDArray[np.generic]:
+def drawn(surface: Input, key: Key | Keys, counters: Counters, kind: str) -> NDArray[np.generic]:
     """Elements of one surface in its type: signed operands, unsigned scales (clause M20)."""
     draw = unit if surface.endswith("scale") else uniform
     return quantize(draw(key, counters), kind)
@@ -175,16 +190,16 @@ class Operands:
             return np.full((*indices.shape, k), _constant(surface))
         along_k, across = (1, columns) if k_is_contiguous else (columns, 1)
         first = batch[:, np.newaxis] * (rows * columns) + indices * across
-        counters = first[:, :, np.newaxis] + np.arange(k) * along_k
+        kind = counter_type(self.workload.batch * rows * columns)
+        steps = (np.arange(k) * along_k).astype(kind)
+        counters = first.astype(kind)[:, :, np.newaxis] + steps
         numbers = 2 * sets + _STREAMS[surface]
         keys = folds(key_of(self.seed), numbers.astype(np.uint32))
-        flat = counters.reshape(len(sets), -1).astype(np.uint64)
+        flat = counters.reshape(len(sets), -1)
         values = drawn(surface, keys, flat, element_type(self.number_format, surface))
         return values.astype(np.float64).reshape(counters.shape)
 
-    def elements(
-        self, surface: Input, buffer_set: int, counters: NDArray[np.uint64]
-    ) -> NDArray[np.generic]:
+    def elements(self, surface: Input, buffer_set: int, counters: Counters) -> NDArray[np.generic]:
         """Elements of one buffer at flat positions in memory, in the surface's type."""
         kind = element_type(self.number_format, surface)
         if self.fill == "zero":

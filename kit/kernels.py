@@ -5,6 +5,7 @@ of the time, and its helpers (clearing a workspace, adding partial sums) run wit
 """
 
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,8 +77,21 @@ def kernel_figures(trace: KernelTrace | None, tables: dict[str, Table]) -> Kerne
     return figures(trace.names, table)
 
 
+_KNOWN: WeakKeyDictionary[Table, dict[tuple[str, ...], KernelFigures]] = WeakKeyDictionary()
+
+
 def figures(names: tuple[str, ...], table: Table) -> KernelFigures:
-    """Derive everything from the rows of `kit.trace.KERNELS`; `names` covers their indices."""
+    """Derive everything from the rows of `kit.trace.KERNELS`; `names` covers their indices.
+
+    Several rules and the headline ask, so the answer is kept as long as the table.
+    """
+    known = _KNOWN.setdefault(table, {})
+    if names not in known:
+        known[names] = _figures(names, table)
+    return known[names]
+
+
+def _figures(names: tuple[str, ...], table: Table) -> KernelFigures:
     index = table["name"]
     own_ns, gaps_ns = _busy(table)
     counts = np.bincount(index, minlength=len(names))
@@ -158,6 +172,6 @@ def _usual(gaps_ns: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
     """The 99th percentile of the gaps, the largest always left out, and all gaps up to it."""
     if not len(gaps_ns):
         return 0, gaps_ns
-    ordered = np.sort(gaps_ns)
-    place = int(_P99 * (len(ordered) - 1))
+    place = int(_P99 * (len(gaps_ns) - 1))
+    ordered = np.partition(gaps_ns, place)
     return int(ordered[place]), ordered[: place + 1]

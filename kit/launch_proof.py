@@ -1,4 +1,4 @@
-"""Does a compiled program compute what a call is to launch: D_i = A_i · B_i for each of its sets?"""
+"""Does a compiled program compute what a call launches: D_i = A_i · B_i for each of its sets?"""
 
 import re
 from collections.abc import Iterator
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from kit.execution import XLA_TYPES
-from kit import hlo
-from kit.hlo import census, module
-from kit.hlo_dataflow import outputs
-from kit.hlo_module import Module, array, elements
-from kit.hlo_values import Argument, Axis, Dimension, Factor, Lost, Product, Value, sizes
+from kit.hlo.census import census, forget_texts, module
+from kit.hlo.dataflow import outputs
+from kit.hlo.module import Array, Module, array, elements
+from kit.hlo.values import Argument, Axis, Dimension, Factor, Lost, Product, Value, flat, sizes
 from kit.number_format import NumberFormat
 from kit.surfaces import Surface, element_type, inputs
 from kit.workload import Workload
 
 _ALIAS = re.compile(r"\{(\d{0,9})\}: \((\d{1,9}), \{\}, (?:may|must)-alias\)")
+_ALIASES = re.compile(rf"\{{ (?:{_ALIAS.pattern}(?:, (?!\}})| (?=\}})))*+\}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def prove(text: str, workload: Workload, row: NumberFormat, sets: int) -> Proof:
 def forget() -> None:
     """Let go of the programs that were read."""
     prove.cache_clear()
-    hlo.forget()
+    forget_texts()
 
 
 def _surfaces(row: NumberFormat) -> tuple[Surface, ...]:
@@ -147,38 +147,37 @@ def _argument_faults(
 def _lies_as(shape: str, wanted: Argument) -> bool:
     """Whether a type is that of a surface's buffer: its elements, its sizes, row after row."""
     found = array(shape)
-    by_rows = found is not None and found.in_memory == tuple(range(len(found.sizes)))
-    return found is not None and by_rows and (found.kind, found.sizes) == (wanted.kind, sizes(wanted.axes))
+    size = sizes(wanted.axes)
+    return found == Array(wanted.kind, size, tuple(range(len(size))))
 
 
 def _alias_faults(found: Module, sets: int) -> Iterator[Fault]:
     text = found.attributes.get("input_output_alias", "{ }")
-    pairs = {output or "0": argument for output, argument in _ALIAS.findall(text)}
-    wanted = {str(number): str(number) for number in range(sets)}
-    if pairs != wanted or (sets > 1 and "{}: " in text):
-        wrong = sum(pairs.get(number) != number for number in wanted)
-        where = f"{wrong} of {sets} outputs elsewhere" if wrong else "more outputs than sets"
+    pairs = [(output or "0", argument) for output, argument in _ALIAS.findall(text)]
+    own = {(str(number), str(number)) for number in range(sets)}
+    if not _ALIASES.fullmatch(text) or len(pairs) != sets or set(pairs) != own:
+        where = f"{len(own - set(pairs))} of {sets} outputs elsewhere"
         yield Fault("input_output_alias", where, "each output written in place over its set's D")
 
 
-def _why_no_product(
-    value: Value, shape: str, workload: Workload, row: NumberFormat
-) -> str | None:
+def _why_no_product(value: Value, shape: str, workload: Workload, row: NumberFormat) -> str | None:
     if isinstance(value, Lost):
         return f"comes out of {value.why}"
     if not isinstance(value, Product):
         return "is no product"
+    name = value.name[:80]
     surfaces = sorted(operand.argument.surface for operand in (value.left, value.right))
     if surfaces != ["a", "b"]:
-        return f"{value.name[:80]} multiplies {' and '.join(map(_title, surfaces))}"
-    if row.block and not (value.left.scales and value.right.scales):
-        return f"{value.name[:80]} reads no scales"
-    if any(factor.axis == "k" for axis in value.axes for factor in axis):
-        return f"the parts of K in {value.name[:80]} are not added up"
+        return f"{name} multiplies {' and '.join(map(_title, surfaces))}"
     wanted = _argument(workload, row, "d", 0)
-    if value.axes != wanted.axes or not _lies_as(shape, wanted):
-        return f"{value.name[:80]} is given back as {shape[:80]}, which is not D[M,N] by rows"
-    return None
+    problem = None
+    if row.block and not (value.left.scales and value.right.scales):
+        problem = f"{name} reads no scales"
+    elif any(factor.axis == "k" for axis in value.axes for factor in axis):
+        problem = f"the parts of K in {name} are not added up"
+    elif tuple(flat([axis]) for axis in value.axes) != wanted.axes or not _lies_as(shape, wanted):
+        problem = f"{name} is given back as {shape[:80]}, which is not D[M,N] by rows"
+    return problem
 
 
 def _read(product: Product) -> Iterator[Argument]:

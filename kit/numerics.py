@@ -1,7 +1,6 @@
 """Is a sampled output the product of the seed's operands? Positions, reference, allowed error."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,21 +33,39 @@ def grid_side(sets: int) -> int:
 
 def sample_grid(seed: str, workload: Workload, sets: int, buffer_set: int) -> Grid:
     """Positions to sample in one output buffer, drawn from the run's sample seed."""
-    return _grids(seed, workload, sets, np.array([buffer_set], np.uint32))[0]
+    return _grids(*_draws(seed, workload, sets, np.array([buffer_set], np.uint32)))[0]
 
 
-def _grids(seed: str, workload: Workload, sets: int, chosen: NDArray[np.uint32]) -> list[Grid]:
+def sample_grids(seed: str, workload: Workload, sets: int) -> list[Grid]:
+    """Positions to sample in every output buffer."""
+    return _grids(*_draws(seed, workload, sets, np.arange(sets, dtype=np.uint32)))
+
+
+def _grids(*draws: NDArray[np.int64]) -> list[Grid]:
+    return [
+        Grid(batch, *(tuple(sorted(set(drawn))) for drawn in drawns))
+        for batch, *drawns in zip(*(drawn.tolist() for drawn in draws), strict=True)
+    ]
+
+
+def _draws(
+    seed: str, workload: Workload, sets: int, chosen: NDArray[np.uint32]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Matrix (S,), rows and columns (S, side) of S buffers; both sorted, and may hold repeats."""
     side = grid_side(sets)
     counters = np.arange(2 * side + 1, dtype=np.uint32)[np.newaxis]
-    draws, _ = threefry(folds(key_of(seed), chosen), np.zeros_like(counters), counters)
-    return [
-        Grid(
-            batch=drawn[-1] % workload.batch,
-            rows=tuple(sorted({draw % workload.m for draw in drawn[:side]})),
-            columns=tuple(sorted({draw % workload.n for draw in drawn[side : 2 * side]})),
-        )
-        for drawn in draws.tolist()
-    ]
+    bits, _ = threefry(folds(key_of(seed), chosen), np.zeros_like(counters), counters)
+    draws = bits.astype(np.int64)
+    rows = np.sort(draws[:, :side] % workload.m, axis=1)
+    columns = np.sort(draws[:, side : 2 * side] % workload.n, axis=1)
+    return draws[:, -1] % workload.batch, rows, columns
+
+
+def _is_first(sorted_draws: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Where a sorted draw is not the one before it."""
+    first = np.ones(sorted_draws.shape, np.bool_)
+    first[:, 1:] = sorted_draws[:, 1:] != sorted_draws[:, :-1]
+    return first
 
 
 def output_bits(values: NDArray[np.generic]) -> NDArray[np.uint64]:
@@ -134,46 +151,41 @@ def compare(operands: Operands, sets: int, seed: str, outputs: Table) -> Compari
     Raises:
         ValueError: the positions are not those that the seed draws, in order.
     """
-    grids = _grids(seed, operands.workload, sets, np.arange(sets, dtype=np.uint32))
-    wanted = [
-        (number, grid.batch, row, column)
-        for number, grid in enumerate(grids)
-        for row in grid.rows
-        for column in grid.columns
-    ]
-    names = ("set", "batch", "row", "column")
-    found = np.column_stack([outputs[name] for name in names])
-    if found.shape != (len(wanted), 4) or not np.array_equal(found, np.array(wanted)):
-        raise ValueError("the sampled positions are not those that plan and run number draw")
+    chosen = np.arange(sets)
+    batch, rows, columns = _draws(seed, operands.workload, sets, chosen.astype(np.uint32))
+    kept = _is_first(rows)[:, :, np.newaxis] & _is_first(columns)[:, np.newaxis, :]
+    places = {
+        "set": chosen[:, np.newaxis, np.newaxis],
+        "batch": batch[:, np.newaxis, np.newaxis],
+        "row": rows[:, :, np.newaxis],
+        "column": columns[:, np.newaxis, :],
+    }
+    for name, place in places.items():
+        if not np.array_equal(outputs[name], np.broadcast_to(place, kept.shape)[kept]):
+            raise ValueError("the sampled positions are not those that plan and run number draw")
     values = output_values(outputs["bits_high"], outputs["bits_low"], operands.number_format)
-    references: list[NDArray[np.float64]] = [np.empty(0)] * sets
-    allowed: list[NDArray[np.float64]] = [np.empty(0)] * sets
-    for chosen in _alike(grids, operands.workload.k):
-        reference, error = _reference(operands, chosen, [grids[number] for number in chosen])
-        for number, exact, limit in zip(chosen, reference, error, strict=True):
-            references[number], allowed[number] = exact.ravel(), limit.ravel()
-    return Comparison(values, np.concatenate(references), np.concatenate(allowed))
-
-
-def _alike(grids: list[Grid], k: int) -> Iterator[list[int]]:
-    """Sets whose grids have one shape, in pieces that fit into a processor's cache."""
-    by_shape: dict[tuple[int, int], list[int]] = {}
-    for number, grid in enumerate(grids):
-        by_shape.setdefault((len(grid.rows), len(grid.columns)), []).append(number)
-    for (rows, _), numbers in by_shape.items():
-        piece = max(1, _PIECE // (rows * k))
-        for first in range(0, len(numbers), piece):
-            yield numbers[first : first + piece]
+    piece = max(1, _PIECE // (rows.shape[1] * operands.workload.k))
+    reference, allowed = np.empty(kept.shape), np.empty(kept.shape)
+    for first in range(0, sets, piece):
+        part = slice(first, first + piece)
+        reference[part], allowed[part] = _reference(
+            operands, chosen[part], batch[part], rows[part], columns[part]
+        )
+    return Comparison(values, reference[kept], allowed[kept])
 
 
 def _reference(
-    operands: Operands, chosen: list[int], grids: list[Grid]
+    operands: Operands,
+    sets: NDArray[np.int64],
+    batch: NDArray[np.int64],
+    rows: NDArray[np.int64],
+    columns: NDArray[np.int64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Exact products of some sets and their allowed errors, both (sets, rows, columns)."""
-    sets, batch = np.array(chosen), np.array([grid.batch for grid in grids])
-    rows = operands.rows_of_a(sets, batch, np.array([grid.rows for grid in grids]))
-    columns = operands.columns_of_b(sets, batch, np.array([grid.columns for grid in grids]))
-    reference = rows @ columns.transpose(0, 2, 1)
-    k = operands.workload.k
-    rms = np.sqrt(np.square(rows) @ np.square(columns).transpose(0, 2, 1) / k)
+    left = operands.rows_of_a(sets, batch, rows)
+    right = operands.columns_of_b(sets, batch, columns).transpose(0, 2, 1)
+    reference, k = left @ right, operands.workload.k
+    if operands.number_format.is_integer:
+        return reference, allowed_error(operands.number_format, reference, 0.0, k)
+    rms = np.sqrt(np.square(left) @ np.square(right) / k)
     return reference, allowed_error(operands.number_format, reference, rms, k)

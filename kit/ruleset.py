@@ -197,8 +197,16 @@ class Ruleset:
     burst_overlap: float = 0.05
 
 
+# In the order of their time. A new edition is `replace(EDITIONS[...], edition=..., ...)`; an old
+# one never changes, because the bundles of its time are judged by it (tests/data/golden).
 EDITIONS = {"2026.1": Ruleset(edition="2026.1")}
 CURRENT = "2026.1"
+
+
+def is_in_force(since: str, edition: str) -> bool:
+    """Whether a rule that came with edition `since` judges bundles of `edition`."""
+    order = list(EDITIONS)
+    return order.index(since) <= order.index(edition)
 
 
 def ruleset(edition: str) -> Ruleset:

@@ -35,9 +35,12 @@ class TableContract:
     strictly: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Table:
-    """A table as read: `columns[name]` is an int64 vector, all of one length."""
+    """A table as read: `columns[name]` is an int64 vector, all of one length.
+
+    Equal only to itself, so that what is derived from it can be remembered with it.
+    """
 
     columns: dict[str, NDArray[np.int64]]
 

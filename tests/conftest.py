@@ -1,11 +1,18 @@
 """Fixtures that several test folders share."""
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from nvml_stub.stub import NvmlStub, build
+
+
+def pytest_configure():
+    """A shell starts what runs in its background with SIGINT ignored, and children inherit that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

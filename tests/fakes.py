@@ -9,7 +9,6 @@ import numpy as np
 from kit.evidence import Anchor, Executable
 from kit.trace import BINS, OUTPUTS, Table
 
-
 FAKE_HLO = "HloModule fake\n\nENTRY %main () -> f32[] {\n  ROOT %c = f32[] constant(0)\n}\n"
 
 

@@ -118,12 +118,9 @@ def plain_dots(case, gemms):
 def dequantised_dot(case):
     """One dot of operands times their scales in float32, as a host without such units does it."""
     row, work = number_format(case.number_format), case.workload
-    d, a, b = _shapes(case)
+    d, _, _ = _shapes(case)
     lines, contracting = [], []
-    for name, shape, k_axis in (
-        ("a", a, int(work.layout[0] == "n")),
-        ("b", b, int(work.layout[1] == "t")),
-    ):
+    for name, k_axis in (("a", int(work.layout[0] == "n")), ("b", int(work.layout[1] == "t"))):
         rows, columns = matrix = work.shape(name)
         blocks = [rows, columns]
         blocks[k_axis] //= row.block
@@ -132,20 +129,19 @@ def dequantised_dot(case):
         split = f"[{','.join(map(str, parts))}]{{2,1,0}}"
         place = 3 if name == "a" else 4
         scale = f"{XLA_TYPES[row.scale]}{few}{{1,0}}"
+        kept = f"dimensions={{{'0,1' if k_axis else '0,2'}}}"
         lines += [
             f"  %{name}_scale.0 = {scale} parameter({place})",
             f"  %wide_{name} = f32{wide}{{1,0}} convert(%{name}.0)",
             f"  %wide_{name}_scale = f32{few}{{1,0}} convert(%{name}_scale.0)",
-            f"  %{name}_repeated = f32{split} broadcast(%wide_{name}_scale), "
-            f"dimensions={{{'0,1' if k_axis else '0,2'}}}",
+            f"  %{name}_repeated = f32{split} broadcast(%wide_{name}_scale), {kept}",
             f"  %{name}_scales = f32{wide}{{1,0}} bitcast(%{name}_repeated)",
             f"  %scaled_{name} = f32{wide}{{1,0}} multiply(%wide_{name}, %{name}_scales)",
         ]
-        contracting.append(k_axis)
+        contracting.append(f"{'lhs' if name == 'a' else 'rhs'}_contracting_dims={{{k_axis}}}")
     product = f"f32{d[d.index('[') :]}"
     lines += [
-        f"  %product = {product} dot(%scaled_a, %scaled_b), lhs_contracting_dims={{{contracting[0]}}}, "
-        f"rhs_contracting_dims={{{contracting[1]}}}",
+        f"  %product = {product} dot(%scaled_a, %scaled_b), {', '.join(contracting)}",
         f"  ROOT %out.0 = {d} convert(%product)",
     ]
     return _module(case, 1, lines)

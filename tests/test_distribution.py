@@ -2,6 +2,9 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from kit.distribution import buffer_statistics, statistics, uniform_shares
 from kit.fill import Operands, quantize
@@ -97,3 +100,18 @@ def test_scales_are_unsigned_and_at_most_one(name):
     assert sum(shares.bins[:8]) == 0.0
     assert sum(shares.bins[8:]) == 1.0
     assert (shares.zero > 0) == (name == "nvfp4")  # a power of two is never zero
+
+
+NEAR_EDGES = st.builds(
+    lambda edge, step: np.nextafter(np.float64(edge) / 8, np.float64(step)),
+    st.integers(-9, 9),
+    st.sampled_from([-2.0, 0.0, 2.0]),
+)
+
+
+@given(arrays(np.float64, st.integers(1, 40), elements=NEAR_EDGES | st.floats(width=64)))
+def test_bins_are_those_that_a_search_among_the_edges_finds(values):
+    edges = np.arange(1, BINS) / (BINS / 2) - 1.0
+    inside = values[np.abs(values) <= 1.0]
+    wanted = np.bincount(np.searchsorted(edges, inside, side="right"), minlength=BINS)
+    assert statistics(values).bins == tuple(wanted.tolist())

@@ -11,7 +11,7 @@ from bundles import honest_gpu
 from hlo_texts import library_gemms
 from kit.backends.jax_product import product, specification
 from kit.execution import execution
-from kit.hlo import census, normalise
+from kit.hlo.census import census, normalise
 from kit.number_format import FORMATS, number_format
 from kit.surfaces import inputs
 from kit.workload import LAYOUTS, Workload
@@ -198,7 +198,9 @@ def test_a_scaled_product_is_native_only_where_there_are_units_for_it(capability
 
 def test_a_scaled_dot_in_a_fusion_is_one_product():
     text = re.sub(r"  %[lr]w = .*\n|  %[xy] = .*\n", "", CUDNN)
-    scales = "".join(f"  %{n} = f8e8m0fnu[64,2]{{1,0}} parameter({i})\n" for i, n in ((2, "m"), (3, "n")))
+    scales = "".join(
+        f"  %{n} = f8e8m0fnu[64,2]{{1,0}} parameter({i})\n" for i, n in ((2, "m"), (3, "n"))
+    )
     text = text.replace("  ROOT %d =", scales + "  ROOT %d =")
     text = text.replace("dot(%x, %y)", "scaled-dot(%l, %r, %m, %n)").replace("KIND", "__triton")
     found = ran(text, "mxfp8", BLACKWELL)

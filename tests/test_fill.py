@@ -10,6 +10,8 @@ import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kit.backends.jax_buffers import filler
 from kit.fill import (
@@ -24,6 +26,7 @@ from kit.fill import (
     sample_seed,
     threefry,
     uniform,
+    unit,
 )
 from kit.number_format import FORMATS, number_format
 from kit.surfaces import element_type, elements, inputs, shape
@@ -230,3 +233,15 @@ def test_seeds_depend_on_all_that_they_are_drawn_from():
     assert all(len(seed) == 16 and int(seed, 16) >= 0 for seed in seeds)
     # Pinned: a bundle of this edition must stay checkable.
     assert seeds[0] == hashlib.sha256(b"gemm-kit\nfill\n1\nNone\ncase").hexdigest()[:16]
+
+
+@given(
+    st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1)),
+    st.lists(st.integers(0, 2**64 - 1) | st.integers(2**32 - 2, 2**32 + 2), min_size=1),
+)
+def test_any_counter_gives_its_own_bits_whatever_stands_beside_it(key, counters):
+    found = unit(key, np.array(counters, np.uint64))
+    for value, counter in zip(found, counters, strict=True):
+        words = (np.array([part], np.uint32) for part in (counter >> 32, counter & 0xFFFFFFFF))
+        first, second = threefry(key, *words)
+        assert value == np.float32((int(first[0]) ^ int(second[0])) >> 9) / np.float32(2**23)

@@ -8,8 +8,8 @@ import pytest
 
 from bundles import honest_gpu
 from hlo_texts import library_gemms
-from kit.hlo import census
-from kit.hlo_module import parse_module
+from kit.hlo.census import census
+from kit.hlo.module import parse_module
 
 CASES = honest_gpu().plan.cases
 
@@ -178,7 +178,7 @@ def test_a_loop_that_cannot_be_counted_is_refused(text):
 
 @pytest.mark.parametrize("text", ["", "HloModule x", "ENTRY", "%f () -> f32[] {\n}", "\0" * 100])
 def test_what_is_no_module_is_refused(text):
-    with pytest.raises(ValueError, match="no ENTRY computation|does not begin|printable ASCII"):
+    with pytest.raises(ValueError, match=r"no ENTRY computation|does not begin|printable ASCII"):
         census(text)
 
 
@@ -209,8 +209,6 @@ def test_cublaslts_precision_and_algorithm(precision, algorithm, found):
 
 
 def test_a_precision_beside_the_products_is_not_theirs():
-    text = library_gemms(CASES[0], 1).replace(
-        "  %cublas.0", '  %z = f32[] constant(0), frontend_attributes={operand_precision={highest}}\n'
-        "  %cublas.0"
-    )  # fmt: skip
+    beside = "  %z = f32[] constant(0), frontend_attributes={operand_precision={highest}}\n"
+    text = library_gemms(CASES[0], 1).replace("  %cublas.0", f"{beside}  %cublas.0")
     assert census(text).precisions == {"DEFAULT"}

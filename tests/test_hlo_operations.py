@@ -4,7 +4,7 @@ import pytest
 
 from bundles import honest_gpu
 from hlo_texts import library_gemms, looped_gemms, plain_dots
-from kit.hlo import census
+from kit.hlo.census import census
 from kit.plan import Case
 from kit.workload import Workload
 

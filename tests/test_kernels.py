@@ -131,3 +131,12 @@ def test_no_figures_without_a_whole_trace():
     assert kernel_figures(trace, {}) is None
     assert kernel_figures(no_trace("failed", "crashed"), tables) is None
     assert kernel_figures(replace(trace, names=()), tables) is None
+
+
+def test_figures_are_derived_once_for_a_table_and_its_names():
+    names, table = repeated(10, 3_000, ("nvjet", 0, 2_850))
+    found = figures(names, table)
+    assert figures(names, table) is found
+    assert figures(("other",), table).gemm_name == "other"
+    assert figures(names, Table(table.columns)) is not found
+    assert figures(names, Table(table.columns)) == found

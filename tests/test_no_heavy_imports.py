@@ -48,6 +48,8 @@ def test_judging_a_bundle(tmp_path):
         "import kit.cli.check",
         "from kit.cli import main; main(['--help'])",
         "from kit.cli import main; main(['check', '--help'])",
+        "from kit.cli import main; main(['seal', '--help'])",
+        "from kit.cli import main; main(['verify', '--help'])",
     ],
 )
 def test_help_needs_no_library(code):
@@ -57,5 +59,8 @@ def test_help_needs_no_library(code):
 def test_the_parent_reads_no_bundle(tmp_path):
     """Whatever parses foreign bytes lives in the worker process."""
     folder = write(honest_gpu(), tmp_path / "bundle")
-    loaded = loaded_by(f"from kit.cli import main\nassert main(['check', {str(folder)!r}]) == 0")
+    nobody = tmp_path / "allowed_signers"
+    nobody.write_text("# nobody\n")
+    arguments = ["check", str(folder), "--allowed-signers", str(nobody)]
+    loaded = loaded_by(f"from kit.cli import main\nassert main({arguments!r}) == 0")
     assert not loaded & {*FORBIDDEN, "numpy", "jsonschema"}

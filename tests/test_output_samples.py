@@ -2,11 +2,23 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from kit.fill import Operands
 from kit.number_format import FORMATS, number_format
-from kit.numerics import allowed_error, grid_side, output_bits, output_values, sample_grid
+from kit.numerics import (
+    allowed_error,
+    compare,
+    grid_side,
+    output_bits,
+    output_values,
+    sample_grid,
+)
+from kit.trace import OUTPUTS, Table
 from kit.workload import Workload
 
+FILL = "0011223344556677"
 SAMPLE_SEED = "8899aabbccddeeff"
 
 
@@ -49,3 +61,33 @@ def test_integers_are_exact_and_the_allowance_grows_with_k():
     for name in set(FORMATS) - {"int8"}:
         short, long = (allowed_error(number_format(name), reference, 1.0, k) for k in (64, 4096))
         assert (long > short).all()
+
+
+@given(
+    st.integers(1, 6),
+    st.integers(1, 6),
+    st.sampled_from([1, 3, 9, 70]),
+    st.integers(0, 2**64 - 1).map(lambda seed: f"{seed:016x}"),
+)
+@settings(max_examples=25)
+def test_samples_are_all_crossings_of_every_grid_in_order(m, n, sets, seed):
+    """Small outputs, in which draws repeat, against loops over the grids that a runner samples."""
+    operands = Operands(Workload("w", m, n, 8, 2, "nn"), number_format("fp64"), "uniform", FILL)
+    rows = []
+    for number in range(sets):
+        grid = sample_grid(seed, operands.workload, sets, number)
+        for row in sorted(set(grid.rows)):
+            for column in sorted(set(grid.columns)):
+                place = np.array([number]), np.array([grid.batch])
+                left = operands.rows_of_a(*place, np.array([[row]]))[0, 0]
+                right = operands.columns_of_b(*place, np.array([[column]]))[0, 0]
+                bits = int(output_bits(np.array([left @ right]))[0])
+                rows.append([number, grid.batch, row, column, bits >> 32, bits % 2**32])
+    names = [column.name for column in OUTPUTS.columns]
+    columns = dict(zip(names, np.array(rows, np.int64).T, strict=True))
+    found = compare(operands, sets, seed, Table(columns))
+    assert found.agrees
+    assert len(found.reference) == len(rows)
+    moved = columns | {"row": (columns["row"] + 1) % max(m, 2)}
+    with pytest.raises(ValueError, match="not those that plan and run number draw"):
+        compare(operands, sets, seed, Table(moved))

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 
 from kit.bundle.foreign_text import shown
 from kit.errors import BundleError
@@ -49,6 +50,7 @@ class BagInfo:
         return f"{self.octets}.{self.files}"
 
 
+@lru_cache(4096)
 def is_segment(name: str) -> bool:
     """Whether `name` may name a file or folder of a bundle."""
     return (

@@ -35,6 +35,7 @@ from kit.evidence import (
     SystemDescription,
 )
 from kit.plan import RunPlan
+from kit.signature import Signature, Signers
 from kit.trace import TABLES, Table
 
 __all__ = [
@@ -101,11 +102,14 @@ class Auditor:
     """What the auditor brings: the challenge that was asked for, and whether to spend more time.
 
     A rule that does spend it calls `going_on` at least every few seconds.
+
+    `signers` says whom to trust to sign; null: signatures are not looked at.
     """
 
     challenge: str | None = None
     deep: bool = False
     going_on: Callable[[], None] = _nothing
+    signers: Signers | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +118,7 @@ class Bundle:
 
     `cases` is keyed by folder name. `unknown_files` are payload paths without a meaning.
     `auditor` does not come from the bundle: rules that compare it with the evidence read it there.
+    Nor does `signature`, which is what the auditor's signers make of the bundle's; null: not asked.
     """
 
     container: Container
@@ -125,6 +130,7 @@ class Bundle:
     cases: dict[str, CaseEvidence]
     unknown_files: tuple[str, ...]
     auditor: Auditor = Auditor()
+    signature: Signature | None = None
 
 
 @dataclass(slots=True)

@@ -23,7 +23,8 @@ _INTEGER_DIGITS = 16
 _FLOAT_CHARACTERS = 32
 
 # Possessive repeats keep an unterminated string linear in time and constant in memory.
-_STRUCTURE = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
+_STRUCTURE = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
+_NO_MARKS = bytes(set(range(256)) - set(b'"[]{}'))
 # Control, format, surrogate and private-use characters, line and paragraph separators.
 _REFUSED = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
 
@@ -50,9 +51,10 @@ def loads(data: bytes, place: str) -> object:
     """
     try:
         text = _decode(data)
-        _check_depth(text)
+        _check_depth(data)
         value = _DECODER.decode(text)
-        _check_nodes(value)
+        if not _is_plain(data):
+            _check_nodes(value)
     except json.JSONDecodeError as error:
         problem = f"line {error.lineno}, column {error.colno}: {error.msg}"
         raise BundleError(f"{place}: not JSON: {problem}") from None
@@ -74,16 +76,35 @@ def _decode(data: bytes) -> str:
         raise _NotStrictError(f"not UTF-8 at byte {error.start}") from None
 
 
-def _check_depth(text: str) -> None:
+def _check_depth(data: bytes) -> None:
+    marks = data
+    if b"\\" not in data:
+        # What neither opens nor ends anything goes, and then the texts that held nothing else.
+        marks = data.translate(None, _NO_MARKS).replace(b'""', b"")
     depth = 0
-    for match in _STRUCTURE.finditer(text):
+    for match in _STRUCTURE.finditer(marks):
         mark = match[0]
-        if mark in "[{":
+        if mark in b"[{":
             depth += 1
             if depth > MAXIMUM_DEPTH:
                 raise _NotStrictError(f"nested deeper than {MAXIMUM_DEPTH} levels")
-        elif mark in "]}":
+        elif mark in b"]}":
             depth -= 1
+
+
+def _is_plain(data: bytes) -> bool:
+    """Whether `_check_nodes` could find no fault in the value of this text.
+
+    Every value takes a byte or more. A text in ASCII without escapes, in which the decoder found no
+    control character, is printable and composed, and it lies between two quotes.
+    """
+    return (
+        len(data) <= MAXIMUM_NODES
+        and data.isascii()
+        and b"\\" not in data
+        and b"\x7f" not in data
+        and max(map(len, data.split(b'"'))) <= MAXIMUM_TEXT
+    )
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ cells, a line feed after each row, nothing else. A table without rows is not wri
 file says that there was nothing.
 """
 
-import io
 from collections.abc import Mapping
 
 import numpy as np
@@ -19,8 +18,9 @@ from kit.trace import Table, TableContract
 MAXIMUM_ROWS = 5_000_000
 _HEADER_BYTES = 2048
 _CELL_DIGITS = 16
+_SAFE_DIGITS = 18
 _ROWS_AT_ONCE = 4096
-_ZERO, _COMMA, _LINE_FEED = b"0,\n"
+_ZERO, _NINE, _COMMA, _LINE_FEED = b"09,\n"
 
 Bytes = NDArray[np.uint8]
 
@@ -35,8 +35,9 @@ def dump(contract: TableContract, columns: Mapping[str, NDArray[np.int64]]) -> b
     names = _order(contract, list(columns), place)
     if len({len(columns[name]) for name in names}) != 1:
         raise BundleError(f"{place}: columns differ in length")
-    values = np.stack([np.asarray(columns[name], dtype=np.int64) for name in names], axis=1)
-    _check_values(contract, names, values, place)
+    vectors = np.stack([np.asarray(columns[name], dtype=np.int64) for name in names])
+    _check_values(contract, names, vectors, place)
+    values = vectors.T
     row = ",".join(["%d"] * len(names)) + "\n"
     parts = [",".join(names) + "\n"]
     for start in range(0, len(values), _ROWS_AT_ONCE):
@@ -59,17 +60,12 @@ def load(contract: TableContract, data: bytes, place: str) -> Table:
     if header != names:
         raise BundleError(f"{place}: header: columns must stand in the order {','.join(names)}")
     body = np.frombuffer(data, np.uint8, offset=end + 1)
-    _check_grammar(body, names, place)
-    try:
-        values = np.loadtxt(
-            io.BytesIO(data), np.int64, delimiter=",", comments=None, skiprows=1, ndmin=2
-        )
-    except ValueError:  # the grammar leaves ragged rows and integers beyond int64
-        raise _shape_fault(body, names, place) from None
-    if values.shape[1] != len(names):
-        raise _shape_fault(body, names, place)
-    _check_values(contract, names, values, place)
+    if not _is_sound(body, len(names)):
+        raise _fault(body, names, place)
+    cells = data[end + 1 : -1].replace(b"\n", b",")
+    values = np.fromstring(cells, np.int64, sep=",").reshape(-1, len(names))
     vectors = np.ascontiguousarray(values.T)
+    _check_values(contract, names, vectors, place)
     vectors.setflags(write=False)
     return Table(dict(zip(names, vectors, strict=True)))
 
@@ -88,34 +84,58 @@ def _order(contract: TableContract, found: list[str], place: str) -> list[str]:
     return [column.name for column in contract.columns if column.name in found]
 
 
-def _check_grammar(body: Bytes, names: list[str], place: str) -> None:
+def _is_sound(body: Bytes, width: int) -> bool:
+    """Whether the rows keep the grammar and have `width` cells that int64 holds.
+
+    Below the digits stand only commas and line feeds, as looking at each of them shows; so the
+    rest is a matter of their places.
+    """
+    if not body.size or body.max() > _NINE or body[-1] != _LINE_FEED:
+        return False
+    ends = np.flatnonzero(body < _ZERO)
+    if len(ends) % width or len(ends) > MAXIMUM_ROWS * width:
+        return False
+    digits = np.diff(ends, prepend=-1) - 1
+    marks = body[ends].reshape(-1, width)
+    leading = (body[ends - digits] == _ZERO) & (digits > 1)
+    return bool(
+        digits.min() > 0
+        and digits.max() <= _SAFE_DIGITS
+        and (marks[:, :-1] == _COMMA).all()
+        and (marks[:, -1] == _LINE_FEED).all()
+        and not leading.any()
+    )
+
+
+def _fault(body: Bytes, names: list[str], place: str) -> BundleError:
+    """What is wrong with rows that are not sound: the first fault of one kind, and where it is."""
     if not body.size:
-        raise BundleError(f"{place}: has no rows")
+        return BundleError(f"{place}: has no rows")
     comma, line_feed = body == _COMMA, body == _LINE_FEED
     separator = body - np.uint8(_ZERO) > 9  # unsigned: everything but the ten digits
     foreign = separator ^ (comma | line_feed)
     if foreign.any():
         at = int(foreign.argmax())
         character = shown(body[at : at + 1].tobytes())
-        raise _cell_fault(body, at, names, place, f"holds {character}; only digits may stand there")
+        return _cell_fault(
+            body, at, names, place, f"holds {character}; only digits may stand there"
+        )
     if not line_feed[-1]:
-        raise BundleError(f"{place}: the last line has no line feed")
-    empty = separator[1:] & separator[:-1]
-    if separator[0] or empty.any():
-        at = 0 if separator[0] else int(empty.argmax()) + 1
-        raise _cell_fault(body, at, names, place, "is empty")
-    leading = (body[1:-1] == _ZERO) & separator[:-2] & ~separator[2:]
-    first = body.size > 1 and body[0] == _ZERO and not separator[1]
-    if first or leading.any():
-        at = 0 if first else int(leading.argmax()) + 1
-        raise _cell_fault(body, at, names, place, "has a leading zero")
-    rows = int(np.count_nonzero(line_feed))
-    if rows > MAXIMUM_ROWS:
-        raise BundleError(f"{place}: has {rows} rows; {MAXIMUM_ROWS} are allowed")
+        return BundleError(f"{place}: the last line has no line feed")
+    begins = np.concatenate([[True], separator[:-1]])
+    empty = begins & separator
+    if empty.any():
+        return _cell_fault(body, int(empty.argmax()), names, place, "is empty")
+    leading = (body[:-1] == _ZERO) & begins[:-1] & ~separator[1:]
+    if leading.any():
+        return _cell_fault(body, int(leading.argmax()), names, place, "has a leading zero")
+    return _shape_fault(body, names, place)
 
 
 def _shape_fault(body: Bytes, names: list[str], place: str) -> BundleError:
     row_ends = np.flatnonzero(body == _LINE_FEED)
+    if len(row_ends) > MAXIMUM_ROWS:
+        return BundleError(f"{place}: has {len(row_ends)} rows; {MAXIMUM_ROWS} are allowed")
     commas = np.searchsorted(np.flatnonzero(body == _COMMA), row_ends)
     widths = np.diff(commas, prepend=0) + 1
     ragged = widths != len(names)
@@ -138,22 +158,23 @@ def _cell_fault(body: Bytes, at: int, names: list[str], place: str, problem: str
 
 
 def _check_values(
-    contract: TableContract, names: list[str], values: NDArray[np.int64], place: str
+    contract: TableContract, names: list[str], vectors: NDArray[np.int64], place: str
 ) -> None:
-    if not len(values):
+    """Hold columns, stacked as rows of `vectors`, against limits and order of the contract."""
+    if not vectors.size:
         raise BundleError(f"{place}: has no rows")
     limits = {column.name: column for column in contract.columns}
-    lowest, highest = values.min(axis=0).tolist(), values.max(axis=0).tolist()
+    lowest, highest = vectors.min(axis=1).tolist(), vectors.max(axis=1).tolist()
     for index, name in enumerate(names):
         column = limits[name]
         if lowest[index] < column.minimum or highest[index] > column.maximum:
-            vector = values[:, index]
+            vector = vectors[index]
             row = int(((vector < column.minimum) | (vector > column.maximum)).argmax())
             raise BundleError(
                 f"{place}: row {row + 1}: column {name} is {vector[row]}; "
                 f"{column.minimum} to {column.maximum} are allowed"
             )
-    order = values[:, names.index(contract.ordered_by)]
+    order = vectors[names.index(contract.ordered_by)]
     wrong = order[1:] <= order[:-1] if contract.strictly else order[1:] < order[:-1]
     if wrong.any():
         demand = "increase" if contract.strictly else "not decrease"

@@ -1,24 +1,52 @@
-"""Which rules there are: every module of `kit.checker.rules` is one, and the folder is the list."""
+"""Which rules there are: every module of `kit.checker.rules` is one, and the folder is the list.
+
+The rules about a whole round are those of `kit.checker.round_rules`.
+"""
 
 import importlib
 import pkgutil
 from functools import cache
+from types import ModuleType
+from typing import TypeVar
 
-from kit.checker import rules
+from kit.checker import round_rules, rules
+from kit.checker.round_rule import RoundRule
 from kit.checker.rule import Rule
+
+AnyRule = TypeVar("AnyRule", Rule, RoundRule)
 
 
 @cache
 def all_rules() -> tuple[Rule, ...]:
-    """Every rule, in the order of the codes.
+    """Every rule about one bundle, in the order of the codes.
 
     Raises:
         TypeError: a module of the folder holds no rule called `check`.
     """
+    return _load(rules, Rule)
+
+
+@cache
+def all_round_rules() -> tuple[RoundRule, ...]:
+    """Every rule about a round, in the order of the codes.
+
+    Raises:
+        TypeError: a module of the folder holds no rule called `check`.
+    """
+    return _load(round_rules, RoundRule)
+
+
+def rule_codes() -> tuple[str, ...]:
+    """The codes of all rules, by the names of their files: no rule is imported."""
+    modules = (pkgutil.iter_modules(folder.__path__) for folder in (rules, round_rules))
+    return tuple(sorted(entry.name[:5].upper() for names in modules for entry in names))
+
+
+def _load(folder: ModuleType, kind: type[AnyRule]) -> tuple[AnyRule, ...]:
     found = []
-    for module in pkgutil.iter_modules(rules.__path__, f"{rules.__name__}."):
+    for module in pkgutil.iter_modules(folder.__path__, f"{folder.__name__}."):
         check = getattr(importlib.import_module(module.name), "check", None)
-        if not isinstance(check, Rule):
+        if not isinstance(check, kind):
             raise TypeError(f"{module.name} has no rule called check")
         found.append(check)
     return tuple(sorted(found, key=lambda entry: entry.code))

@@ -4,25 +4,28 @@ The order is that of trust: read every byte once, compare it with the sealed man
 choose the edition's thresholds, run every rule of the catalogue. There is no way to skip one.
 """
 
-from collections.abc import Collection
+import hashlib
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 
+from kit.bundle.layout import SIGNATURES
 from kit.bundle.reader import Auditor, Bundle, Container, parse, read_container
 from kit.checker.catalogue import all_rules
+from kit.checker.extract import traits
 from kit.checker.headline import headline
 from kit.checker.integrity import integrity_findings
+from kit.checker.limits import MAXIMUM_FINDINGS, MAXIMUM_TEXT, bounded, cut
 from kit.checker.rule import Finding, NotApplicable, Outcome, Rule, Unproven
+from kit.checker.signed import bundle_signature
+from kit.checker.traits import Traits
 from kit.checker.verdict import Headline, Judgement, RuleResult, Verdict, Waiver, decide
 from kit.errors import BundleError, KitError, UndecidableError
-from kit.ruleset import Ruleset, ruleset
+from kit.ruleset import Ruleset, is_in_force, ruleset
 
-__all__ = ["MAXIMUM_FINDINGS", "Verdict", "judge", "run_rule"]
+__all__ = ["MAXIMUM_FINDINGS", "MAXIMUM_TEXT", "Verdict", "judge", "run_rule"]
 
 INTEGRITY = "GK001"
-MAXIMUM_FINDINGS = 200
-MAXIMUM_TEXT = 2000
-"""Limits of `schemas/verdict.schema.json`: findings kept of one rule, characters of one text."""
 MAXIMUM_COUNTED = 100_000
 """Findings after which a rule is stopped: a hostile bundle may earn millions."""
 _ALONE = Auditor()
@@ -34,21 +37,35 @@ def judge(
     auditor: Auditor = _ALONE,
     waivers: Collection[Waiver] = (),
     name: str | None = None,
+    known: Callable[[str, str], Verdict | None] = lambda _digest, _content: None,
 ) -> Verdict:
-    """Judge the bundle at `path`; `name` is what the verdict calls it, its path by default."""
+    """Judge the bundle at `path`; `name` is what the verdict calls it, its path by default.
+
+    `known` may give the verdict of an earlier check, by the bundle's digest and the SHA-256 of its
+    content. It is asked after every byte was read and found to be what was sealed.
+    """
     called = str(path) if name is None else name
     try:
         container = read_container(path)
     except Exception as error:  # noqa: BLE001 - hostile bytes must not end the checker
         return _unjudged(called, None, error)
     faults = tuple(integrity_findings(container))
+    content = None if faults else _content(container)
+    if content is not None:
+        earlier = known(container.digest, content)
+        if earlier is not None:
+            return replace(earlier, name=called)
     try:
         bundle = replace(parse(container), auditor=auditor)
         rules = ruleset(bundle.plan.edition)
+        if auditor.signers is not None:
+            submitter = bundle.plan.submission.submitter
+            signature = bundle_signature(container, submitter, auditor.signers)
+            bundle = replace(bundle, signature=signature)
     except Exception as error:  # noqa: BLE001 - as above
         if faults:
             return _altered(called, container, faults, error)
-        return _unjudged(called, container.digest, error)
+        return replace(_unjudged(called, container.digest, error), content=content)
     results = tuple(run_rule(rule, bundle, rules) for rule in all_rules())
     failed = {result.code for result in results if result.outcome == "fail"}
     used = tuple(
@@ -65,11 +82,20 @@ def judge(
         headline=_headline(bundle),
         rules=results,
         waivers=used,
+        signature=bundle.signature,
+        traits=_traits(bundle),
+        content=content,
     )
 
 
 def run_rule(rule: Rule, bundle: Bundle, rules: Ruleset) -> RuleResult:
-    """Run one rule to its end. A rule that crashes has the outcome `error` and never passes."""
+    """Run one rule to its end. A rule that crashes has the outcome `error` and never passes.
+
+    A rule that is younger than the bundle's edition does not apply to it.
+    """
+    if not is_in_force(rule.since, rules.edition):
+        reason = f"a rule since edition {rule.since}; the bundle is of {rules.edition}"
+        return RuleResult(rule.code, rule.name, "not_applicable", reason, (), 0)
     kept: list[Finding] = []
     severities: set[str] = set()
     total = 0
@@ -80,15 +106,15 @@ def run_rule(rule: Rule, bundle: Bundle, rules: Ruleset) -> RuleResult:
             total += 1
             severities.add(finding.severity)
             if len(kept) < MAXIMUM_FINDINGS:
-                kept.append(_bounded(finding))
+                kept.append(bounded(finding))
             if total == MAXIMUM_COUNTED:
                 break
     except Unproven as why:
-        stopped, reason = "unproven", _cut(str(why))
+        stopped, reason = "unproven", cut(str(why))
     except NotApplicable as why:
-        stopped, reason = "not_applicable", _cut(str(why))
+        stopped, reason = "not_applicable", cut(str(why))
     except Exception as error:  # noqa: BLE001 - one rule's bug must not hide the others' findings
-        stopped, reason = "error", _describe(error)
+        stopped, reason = "error", cut(_describe(error))
     outcome: Outcome = "fail" if "fail" in severities else "warn" if severities else "pass"
     if stopped == "error" or (stopped is not None and outcome != "fail"):
         outcome = stopped
@@ -99,11 +125,11 @@ def _altered(
     name: str, container: Container, faults: tuple[Finding, ...], error: Exception
 ) -> Verdict:
     """A bundle that was changed after sealing and cannot be parsed for it. Nothing is waived."""
-    reason = _cut(f"the bundle was changed and cannot be read: {_describe(error)}")
+    reason = cut(f"the bundle was changed and cannot be read: {_describe(error)}")
     results = []
     for rule in all_rules():
         if rule.code == INTEGRITY:
-            kept = tuple(map(_bounded, faults[:MAXIMUM_FINDINGS]))
+            kept = tuple(map(bounded, faults[:MAXIMUM_FINDINGS]))
             results.append(RuleResult(rule.code, rule.name, "fail", None, kept, len(faults)))
         else:
             results.append(RuleResult(rule.code, rule.name, "unproven", reason, (), 0))
@@ -116,7 +142,7 @@ def _unjudged(name: str, digest: str | None, error: Exception) -> Verdict:
         judgement = "refused"
     elif isinstance(error, UndecidableError):
         judgement = "undecided"
-    return Verdict(name, digest, None, judgement, _cut(_describe(error)), None, (), ())
+    return Verdict(name, digest, None, judgement, cut(_describe(error)), None, (), ())
 
 
 def _problem(judgement: Judgement) -> str | None:
@@ -134,15 +160,21 @@ def _headline(bundle: Bundle) -> Headline | None:
         return None
 
 
+def _traits(bundle: Bundle) -> Traits | None:
+    try:
+        return traits(bundle)
+    except Exception:  # noqa: BLE001 - as above; without traits a round cannot be compliant
+        return None
+
+
+def _content(container: Container) -> str:
+    """The sealed digest vouches for everything but the signature beside it."""
+    total = hashlib.sha256(container.digest.encode())
+    for path, data in sorted(container.files.items()):
+        if path.startswith(f"{SIGNATURES}/"):
+            total.update(f"\n{hashlib.sha256(data).hexdigest()} {path}".encode())
+    return total.hexdigest()
+
+
 def _describe(error: Exception) -> str:
     return str(error) if isinstance(error, KitError) else f"{type(error).__name__}: {error}"
-
-
-def _bounded(finding: Finding) -> Finding:
-    return Finding(
-        _cut(finding.place), _cut(finding.found), _cut(finding.required), finding.severity
-    )
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= MAXIMUM_TEXT else f"{text[: MAXIMUM_TEXT - 3]}..."

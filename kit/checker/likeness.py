@@ -47,6 +47,8 @@ def likenesses(runs: Sequence[RunEvidence], limit: float) -> Iterator[Likeness]:
     if len(runs) < 2:
         return
     changes = [_changes(run) for run in runs]
+    if len(set[str]().union(*changes)) < 2:
+        return
     series = [_stacked([found.get(name) for found in changes]) for name in _NAMES]
     best = np.full((len(runs), len(runs)), -1.0, np.float32)
     names = np.zeros((len(runs), len(runs), 2), np.int64)

@@ -17,8 +17,9 @@ from contextlib import suppress
 
 from kit.checker.tree import Candidate
 from kit.checker.verdict import Judgement, Verdict, Waiver
-from kit.checker.worker import Request
+from kit.checker.worker import IndexKey, Request
 from kit.records import from_json, to_json
+from kit.signature import Signers
 
 LIMIT_S = 120.0
 """Time that one bundle may take: hundreds of times what an honest one needs.
@@ -30,24 +31,35 @@ line, and the time runs anew from each.
 _GRACE_S = 0.5
 """A worker whose pipe has closed is dying; so long it may take to be told of what."""
 
+WORKER_ENVIRONMENT = {
+    # One thread for linear algebra: there are as many workers as processors.
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    # glibc keeps freed memory instead of asking the kernel for the same megabytes for every array.
+    "MALLOC_MMAP_THRESHOLD_": str(32 * 2**20),
+    "MALLOC_TRIM_THRESHOLD_": str(64 * 2**20),
+}
+
 # The parent's own search path, so that a worker finds the same kit and nothing from the folder it
 # happens to be started in.
 _START = "import sys; sys.path = sys.argv[1:]; from kit.checker.worker import serve; serve()"
 
 
-def judge_all(
+def judge_all(  # noqa: PLR0913 - one for each of the auditor's options
     candidates: Iterable[Candidate],
     *,
     challenge: str | None = None,
     deep: bool = False,
     waivers: Collection[Waiver] = (),
+    signers: Signers | None = None,
     jobs: int = 1,
+    index: IndexKey | None = None,
 ) -> Iterator[Verdict]:
     """Yield one verdict for each candidate, in their order, judging `jobs` at a time.
 
     A bundle that ends its worker is an internal error, one that takes longer than `LIMIT_S` is
     refused; with `deep` the recomputing of operands does not count. What is not UTF-8 in a
-    candidate's name is escaped.
+    candidate's name is escaped. Verdicts in the `index` are not worked out again.
     """
     local = threading.local()
     workers: list[_Worker] = []
@@ -60,7 +72,8 @@ def judge_all(
             local.worker = _Worker()
             workers.append(local.worker)
         worker: _Worker = local.worker
-        request = Request(str(candidate.path), name, challenge, deep, tuple(waivers))
+        path, given = str(candidate.path), tuple(waivers)
+        request = Request(path, name, challenge, deep, given, index, signers)
         return worker.judge(request, LIMIT_S)
 
     threads = ThreadPoolExecutor(jobs)
@@ -132,15 +145,13 @@ def _answer(pipe: int, limit_s: float) -> bytes | None:
 
 
 def _start() -> "subprocess.Popen[str]":
-    # One thread for linear algebra: there are as many workers as processors.
-    single = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
         [sys.executable, "-P", "-c", _START, *sys.path],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         encoding="ascii",
-        env={**os.environ, **single},
+        env={**os.environ, **WORKER_ENVIRONMENT},
     )
 
 

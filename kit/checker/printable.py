@@ -1,14 +1,14 @@
 r"""How foreign text reaches a person: on one line, bounded, with nothing in it that acts.
 
 Control characters drive a terminal, bidirectional marks reorder what is read, lone surrogates
-cannot be encoded, line separators forge lines. All of them are shown as `\x1b` or `\u202e`. Two
-hash signs open an order to several CI systems (`##vso[...]`, `##teamcity[...]`, `##[...]`) wherever
-they stand in a log, so the second one is shown as `\x23`.
+cannot be encoded, noncharacters have no place in XML, line separators forge lines. All of them are
+shown as `\x1b` or `\u202e`. Two hash signs open an order to several CI systems (`##vso[...]`,
+`##teamcity[...]`, `##[...]`) wherever they stand in a log, so the second one is shown as `\x23`.
 """
 
 import unicodedata
 
-_ACTS = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
+_ACTS = frozenset(("Cc", "Cf", "Cn", "Cs", "Co", "Zl", "Zp"))
 
 
 def printable(text: str, limit: int = 200) -> str:

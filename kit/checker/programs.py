@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kit.bundle import layout
 from kit.checker.rule import Unproven
 from kit.checker.runs import MeasuredRun
-from kit.hlo import Census, census
+from kit.hlo.census import Census, census
 from kit.launch_proof import Proof, prove
 
 

@@ -1,14 +1,17 @@
 """The rules as documentation: a list, one rule's text, or the whole reference in Markdown."""
 
-from kit.checker.catalogue import all_rules
+from kit.checker.catalogue import all_round_rules, all_rules
+from kit.checker.round_rule import RoundRule
 from kit.checker.rule import Rule
 from kit.errors import UsageError
 from kit.nearest import did_you_mean
 
+AnyRule = Rule | RoundRule
+
 
 def rule_list() -> str:
     """One line a rule: code, name and the fault it finds."""
-    rules = all_rules()
+    rules = _rules()
     width = max(len(rule.name) for rule in rules)
     return "\n".join(f"{rule.code}  {rule.name:<{width}}  {_summary(rule)}" for rule in rules)
 
@@ -19,7 +22,7 @@ def rule_text(code: str) -> str:
     Raises:
         UsageError: there is none.
     """
-    rules = {rule.code: rule for rule in all_rules()}
+    rules = {rule.code: rule for rule in _rules()}
     wanted = code.upper()
     if wanted not in rules:
         raise UsageError(f"there is no rule {code!r}", hint=did_you_mean(wanted, rules))
@@ -28,15 +31,19 @@ def rule_text(code: str) -> str:
 
 def reference() -> str:
     """Every rule's text in one Markdown document."""
-    pages = "\n\n".join(_page(rule, 2) for rule in all_rules())
+    pages = "\n\n".join(_page(rule, 2) for rule in _rules())
     return f"# Rules\n\n{pages}"
 
 
-def _summary(rule: Rule) -> str:
+def _rules() -> tuple[AnyRule, ...]:
+    return (*all_rules(), *all_round_rules())
+
+
+def _summary(rule: AnyRule) -> str:
     return rule.text.strip().partition("\n")[0]
 
 
-def _page(rule: Rule, level: int) -> str:
+def _page(rule: AnyRule, level: int) -> str:
     heading = "#" * level
     text = rule.text.strip().replace("\n## ", f"\n{heading}# ")
     return f"{heading} {rule.code} {rule.name}\n\n{text}\n\nSince edition {rule.since}."

@@ -15,11 +15,13 @@ from kit.checker.figures import figure_table
 from kit.checker.printable import printable
 from kit.checker.verdict import JUDGEMENTS, RuleResult, Verdict, worst
 from kit.records import to_json
+from kit.signature import Signature
 
 LOOKS_OK = "SUMMARY: submission looks OK"
 HAS_ERRORS = "SUMMARY: submission has errors"
 
 _SHOWN_FINDINGS = 10
+_NAMED = 4
 _WORDS = {"error": "ERROR", "fail": "FAIL", "warn": "warn", "unproven": "unproven"}
 _LINE = 400
 _LONGEST_NAME = 4096
@@ -34,6 +36,8 @@ def text_report(verdict: Verdict, *, verbose: bool = False) -> Iterator[str]:
     if headline is not None:
         system = printable(headline.system_id)
         yield f"  submitter   {printable(headline.submitter)}, system {system}"
+        if verdict.signature is not None:
+            yield f"  signature   {signature_text(verdict.signature)}"
         yield (
             f"  judged by   edition {verdict.edition}, {headline.division} division, "
             f"{headline.availability}"
@@ -43,10 +47,14 @@ def text_report(verdict: Verdict, *, verbose: bool = False) -> Iterator[str]:
         yield ""
     waived = {waiver.code for waiver in verdict.waivers}
     for outcome, word in _WORDS.items():
-        for result in verdict.rules:
-            if result.outcome == outcome:
-                shown = "waived" if result.code in waived else word
-                yield from _result(result, shown, verbose=verbose)
+        for results in _alike(verdict.rules, outcome):
+            if len(results) > 1:
+                named = len(results) <= _NAMED or verbose
+                which = ", ".join(each.code for each in results) if named else _rules(len(results))
+                yield f"  {word:<8}  {which}: {_reason(results[0])}"
+                continue
+            shown = "waived" if results[0].code in waived else word
+            yield from _result(results[0], shown, verbose=verbose)
     for waiver in verdict.waivers:
         yield f"  {waiver.code} is waived by the auditor: {printable(waiver.reason, _LINE)}"
     yield from _counts(verdict.rules, verbose=verbose)
@@ -64,8 +72,29 @@ def _verdict(verdict: Verdict) -> str:
     return said
 
 
+def signature_text(signature: Signature) -> str:
+    """What a signature is worth, in one line."""
+    of = f", {printable(signature.key)}" if signature.key is not None else ""
+    detail = f": {printable(signature.detail, _LINE)}" if signature.detail else ""
+    return f"{signature.state.replace('_', ' ')}{detail}{of}"
+
+
+def _alike(results: Sequence[RuleResult], outcome: str) -> Iterator[list[RuleResult]]:
+    """The results of this outcome; those that are unproven for the same reason stand together."""
+    groups: dict[object, list[RuleResult]] = {}
+    for result in results:
+        if result.outcome == outcome:
+            same = outcome == "unproven" and result.reason is not None
+            groups.setdefault(result.reason if same else (result.code,), []).append(result)
+    yield from groups.values()
+
+
+def _reason(result: RuleResult) -> str:
+    return "" if result.reason is None else printable(result.reason, _LINE)
+
+
 def _result(result: RuleResult, word: str, *, verbose: bool) -> Iterator[str]:
-    reason = "" if result.reason is None else f": {printable(result.reason, _LINE)}"
+    reason = "" if result.reason is None else f": {_reason(result)}"
     yield f"  {word:<8}  {result.code} {result.name}{reason}"
     shown = result.findings if verbose else result.findings[:_SHOWN_FINDINGS]
     for finding in shown:
@@ -75,6 +104,8 @@ def _result(result: RuleResult, word: str, *, verbose: bool) -> Iterator[str]:
     left = result.findings_total - len(shown)
     if left:
         yield f"            and {left} more"
+    if result.outcome == "fail":
+        yield f"            why       gemm-kit explain {result.code}"
 
 
 def _counts(results: Sequence[RuleResult], *, verbose: bool) -> Iterator[str]:
@@ -120,6 +151,7 @@ def json_report(verdicts: Sequence[Verdict]) -> str:
 def _entry(verdict: Verdict) -> dict[str, Any]:
     entry: dict[str, Any] = to_json(verdict)
     entry["name"] = verdict.name[:_LONGEST_NAME]
+    del entry["traits"], entry["content"]
     entry["verdict"] = entry.pop("judgement")
     entry["exit_code"] = verdict.exit_code
     return entry

@@ -1,16 +1,18 @@
 """Which folders below the given paths are bundles? Links are not followed, files are not opened."""
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kit.bundle.layout import PARTIAL
+from kit.bundle.layout import BAG_FILES, PARTIAL, PAYLOAD, PLAN
 from kit.checker.printable import printable
 from kit.errors import UsageError
 
-MARKS = frozenset(("bagit.txt", "tagmanifest-sha256.txt"))
-"""What makes a folder a bundle. One that is called `.partial-` is found too, to be refused."""
+MARKS = frozenset(BAG_FILES)
+"""Any of these makes a folder a bundle: one that lost the others is found too, to be refused."""
+_PLAN_NAME = PLAN.rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,26 +25,40 @@ class Candidate:
 
 
 def find_bundles(paths: Iterable[Path]) -> tuple[Candidate, ...]:
-    """Every bundle at or below `paths`, in the order of the names.
+    """Every bundle at or below `paths`, in the order of the names; each folder once.
 
-    A bundle given by its own path is called by that path, one of a tree by its path below the
-    tree, with the tree before it when several paths are given. A path without any bundle gives
-    one candidate with a problem, so that it cannot pass unnoticed.
+    A bundle given by its own path is called by that path, one of a tree by its path below the tree,
+    however many paths are given; where two would be called the same, both have the tree before
+    them. A path without any bundle gives one candidate with a problem, so that it cannot pass
+    unnoticed.
 
     Raises:
         UsageError: a path does not exist.
     """
-    roots = list(dict.fromkeys(paths))
-    found: dict[Path, Candidate] = {}
-    for root in roots:
+    found: dict[object, Candidate] = {}
+    for root in dict.fromkeys(paths):
         if not os.path.lexists(root):
             raise UsageError(f"{printable(str(root))} does not exist")
-        for candidate in _below(root, alone=len(roots) == 1):
-            found.setdefault(candidate.path, candidate)
-    return tuple(sorted(found.values(), key=lambda candidate: (candidate.name, candidate.path)))
+        for candidate in _below(root):
+            found.setdefault(_identity(candidate.path), candidate)
+    names = Counter(candidate.name for candidate in found.values())
+    candidates = (
+        replace(candidate, name=str(candidate.path)) if names[candidate.name] > 1 else candidate
+        for candidate in found.values()
+    )
+    return tuple(sorted(candidates, key=lambda candidate: (candidate.name, candidate.path)))
 
 
-def _below(root: Path, *, alone: bool) -> Iterator[Candidate]:
+def _identity(path: Path) -> object:
+    """What tells a folder from another one, whichever way led to it."""
+    try:
+        status = path.stat()
+    except OSError:
+        return path
+    return status.st_dev, status.st_ino
+
+
+def _below(root: Path) -> Iterator[Candidate]:
     if not root.is_dir():
         yield Candidate(root, str(root), "not a bundle: is not a folder")
         return
@@ -50,20 +66,26 @@ def _below(root: Path, *, alone: bool) -> Iterator[Candidate]:
     waiting = [root]
     while waiting:
         folder = waiting.pop()
-        name = str(folder.relative_to(root)) if alone and folder != root else str(folder)
+        name = str(folder.relative_to(root)) if folder != root else str(root)
         try:
             names, folders = _entries(folder)
         except OSError as error:
             empty = False
             yield Candidate(folder, name, f"cannot be read: {error.strerror}")
             continue
-        if folder.name.startswith(PARTIAL) or names & MARKS:
+        if folder.name.startswith(PARTIAL) or names & MARKS or _has_plan(folder, folders):
             empty = False
             yield Candidate(folder, name)
         else:
             waiting.extend(folders)
     if empty:
         yield Candidate(root, str(root), "no bundle here")
+
+
+def _has_plan(folder: Path, folders: list[Path]) -> bool:
+    """Whether this is what is left of a bundle that lost its manifests."""
+    payload = folder / PAYLOAD
+    return payload in folders and os.path.lexists(payload / _PLAN_NAME)
 
 
 def _entries(folder: Path) -> tuple[frozenset[str], list[Path]]:

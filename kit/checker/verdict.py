@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kit.checker.rule import Finding, Outcome
+from kit.checker.traits import Traits
 from kit.plan import Availability, Division
+from kit.signature import Signature
 
 Judgement = Literal["compliant", "undecided", "not_compliant", "refused", "internal_error"]
 
@@ -94,7 +96,12 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The checker's word on one bundle. `problem` says why it could not be judged by the rules."""
+    """The checker's word on one bundle. `problem` says why it could not be judged by the rules.
+
+    `signature` is what the auditor's allowed signers make of the submitter's; null: not asked.
+    No part of the word are `traits`, null where the bundle could not be parsed, and `content`: the
+    SHA-256 of all that was judged, null where the bytes are not those that were sealed.
+    """
 
     name: str
     digest: str | None
@@ -104,6 +111,9 @@ class Verdict:
     headline: Headline | None
     rules: tuple[RuleResult, ...]
     waivers: tuple[Waiver, ...]
+    traits: Traits | None = None
+    content: str | None = None
+    signature: Signature | None = None
 
     @property
     def exit_code(self) -> int:

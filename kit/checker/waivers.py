@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from kit.bundle.strict_json import loads
+from kit.checker.catalogue import rule_codes
+from kit.checker.printable import printable
 from kit.checker.verdict import Waiver
 from kit.errors import BundleError, UsageError
+from kit.nearest import did_you_mean
 from kit.records import from_json
 
 _NEVER_WAIVED = "GK001"
@@ -45,8 +48,9 @@ def _waivers(document: Any) -> tuple[Waiver, ...]:
 
 
 def _check(waiver: Waiver, place: str) -> None:
-    if not re.fullmatch(r"GK[0-9]{3}", waiver.code):
-        raise ValueError(f"{place}.code: must be a rule such as GK602")
+    if waiver.code not in rule_codes():
+        nearest = did_you_mean(waiver.code, rule_codes())
+        raise ValueError(f"{place}.code: there is no rule {printable(waiver.code)!r} ({nearest})")
     if waiver.code == _NEVER_WAIVED:
         raise ValueError(f"{place}.code: {_NEVER_WAIVED} cannot be waived")
     if not re.fullmatch(r"[0-9a-f]{64}", waiver.bundle):

@@ -1,7 +1,8 @@
 """The process that judges: one request a line on stdin, one verdict a line on stdout, both JSON.
 
-Empty lines on stdout say that it is still recomputing what `--deep` asks for. It holds no privileges and its memory is bounded, so that what a hostile bundle can make it do ends
-with it. `kit.checker.pool` starts it.
+Empty lines on stdout say that it is still recomputing what `--deep` asks for. It holds no
+privileges and its memory is bounded, so that what a hostile bundle can make it do ends with it.
+`kit.checker.pool` starts it.
 """
 
 import json
@@ -10,10 +11,12 @@ import time
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from kit.checker.verdict import Waiver
+from kit.checker.verdict import Verdict, Waiver
 from kit.records import from_json, to_json
+from kit.signature import Signers
 
 MEMORY_BYTES = 3 * 2**30
 """Address space of one worker: six times the largest bundle that the reader accepts."""
@@ -21,14 +24,28 @@ _SIGN_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
+class IndexKey:
+    """Where an index lies, and which of its verdicts count: those of this code and auditor."""
+
+    path: str
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
-    """One bundle for `kit.checker.judge.judge`; `challenge` and `deep` make its auditor."""
+    """One bundle for `kit.checker.judge.judge`.
+
+    `challenge`, `deep` and `signers` make its auditor. Verdicts of earlier checks are looked up in
+    the `index`.
+    """
 
     path: str
     name: str
     challenge: str | None
     deep: bool
     waivers: tuple[Waiver, ...]
+    index: IndexKey | None
+    signers: Signers | None = None
 
 
 def serve() -> None:
@@ -55,12 +72,21 @@ def serve() -> None:
         request = from_json(Request, json.loads(line))
         verdict = judge(
             Path(request.path),
-            auditor=Auditor(request.challenge, request.deep, sign),
+            auditor=Auditor(request.challenge, request.deep, sign, request.signers),
             waivers=request.waivers,
             name=request.name,
+            known=partial(_known, request),
         )
         forget()
         print(json.dumps(to_json(verdict)), file=answers, flush=True)
+
+
+def _known(request: Request, digest: str, content: str) -> Verdict | None:
+    if request.index is None:
+        return None
+    from kit.checker.index import recall  # noqa: PLC0415 - SQLite is seldom asked for
+
+    return recall(request.index, request.waivers, digest, content)
 
 
 def _bound_memory() -> None:

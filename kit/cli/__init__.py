@@ -25,10 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code that the command's documentation promises."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if sys.stderr is None:  # closed: Python would print to stdout instead
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for good
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for good
     try:
-        if sys.stdout is None:
-            raise UsageError("standard output is closed", hint="open it, or send it to /dev/null")
         code = _dispatch(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -60,6 +58,8 @@ def report(error: BaseException) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
+    if sys.stdout is None:
+        raise UsageError("standard output is closed", hint="open it, or send it to /dev/null")
     if not arguments:
         raise UsageError("which command?", hint=f"one of {', '.join(_commands())}")
     word, *rest = arguments
@@ -89,7 +89,12 @@ def run_command(command: Any, word: str, arguments: list[str]) -> int:
     import click
 
     try:
-        code = command.main(arguments, prog_name=f"gemm-kit {word}", standalone_mode=False)
+        code = command.main(
+            arguments,
+            prog_name=f"gemm-kit {word}",
+            standalone_mode=False,
+            help_option_names=["-h", "--help"],
+        )
     except click.Abort:
         raise KeyboardInterrupt from None
     except SystemExit:  # so click ends when whoever reads the output went away

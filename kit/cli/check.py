@@ -3,11 +3,21 @@
 import os
 import re
 import sys
+from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from kit.errors import UsageError
+from kit.cli._signers import chosen_signers, signer_options
+from kit.errors import KitError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kit.checker.tree import Candidate
+    from kit.checker.verdict import Verdict, Waiver
+    from kit.checker.worker import Request
 
 _EXIT_CODES = """\b
 Exit codes: 0 compliant, 1 not compliant, 2 wrong usage, 3 refused (malformed or
@@ -20,16 +30,32 @@ in the order 4, 3, 1, 5, 0."""
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "json"]),
+    type=click.Choice(["text", "json", "sarif", "junit", "github"]),
     default="text",
     show_default=True,
-    help="Text for people, or one JSON document (schemas/verdict.schema.json).",
+    help="Text for people; JSON (schemas/verdict.schema.json), SARIF 2.1.0 or JUnit XML as one "
+    "document; annotations for GitHub Actions.",
+)
+@click.option(
+    "--csv",
+    "table",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Also write a table, one line a case, by MLPerf's column names.",
 )
 @click.option(
     "--jobs",
     metavar="N",
     type=click.IntRange(min=1),
     help="Bundles judged at a time [default: one for each processor].",
+)
+@click.option(
+    "--index",
+    "remembered",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Remember verdicts in this file, and do not judge again what has not changed. Every byte "
+    "is read again all the same.",
 )
 @click.option(
     "--challenge", metavar="HEX", help="The nonce that the submitter was given to feed the seeds."
@@ -42,44 +68,95 @@ in the order 4, 3, 1, 5, 0."""
     help='Failures that you accept: {"waivers": [{"code": "GK602", "bundle": "<digest>", '
     '"reason": "..."}]}; the verdict shows them.',
 )
+@signer_options(required=False)
+@click.option(
+    "--require-signer",
+    is_flag=True,
+    help="Fail a bundle that no allowed signer signed in its submitter's name.",
+)
 @click.option("--verbose", is_flag=True, help="All findings, and why rules were not applicable.")
 def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     paths: tuple[str, ...],
     form: str,
+    table: Path | None,
     jobs: int | None,
+    remembered: Path | None,
     challenge: str | None,
     deep: bool,
     waivers: Path | None,
+    allowed_signers: Path | None,
+    revoked_keys: Path | None,
+    at: datetime | None,
+    require_signer: bool,
     verbose: bool,
 ) -> int:
-    """Judge each bundle at or below PATH. Nothing in a bundle is run, followed or fetched."""
-    from kit.checker.pool import judge_all
-    from kit.checker.report import json_report, text_report, text_summary
+    """Judge each bundle at or below PATH. Nothing in a bundle is run, followed or fetched.
+
+    Several bundles are a round: they are also held against each other.
+    """
+    from kit.checker.formats import FORMATS
+    from kit.checker.judged import judged
+    from kit.checker.round import compare
     from kit.checker.tree import find_bundles
     from kit.checker.verdict import EXIT_CODES, worst
     from kit.checker.waivers import read_waivers
+    from kit.checker.worker import Request
 
     _write_anything()
     if not all(paths):
         raise UsageError("an empty PATH", hint="name a bundle or a folder of bundles")
     wanted = _challenge(challenge)
     accepted = read_waivers(waivers) if waivers is not None else ()
+    signers = chosen_signers(allowed_signers, revoked_keys, at, required=require_signer)
     candidates = find_bundles(tuple(map(Path, paths)))
+    _outside(candidates, {"--csv": table, "--index": remembered})
     processes = min(len(candidates), jobs or os.cpu_count() or 1)
-    verdicts = []
-    for verdict in judge_all(
-        candidates, challenge=wanted, deep=deep, waivers=accepted, jobs=processes
-    ):
-        verdicts.append(verdict)
-        if form == "text":
-            print(*text_report(verdict, verbose=verbose), "", sep="\n", flush=True)
-    used = {waiver for verdict in verdicts for waiver in verdict.waivers}
-    for waiver in accepted:
-        if waiver not in used:
-            unused = f"unused waiver of {waiver.code} for {waiver.bundle}"
-            print(f"gemm-kit check: {unused}", file=sys.stderr)
-    print(json_report(verdicts) if form == "json" else "\n".join(text_summary(verdicts)))
+    request = Request("", "", wanted, deep, accepted, None, signers)
+    verdicts = compare(_judge(candidates, request, processes, remembered), accepted)
+    for line in _unused(accepted, {waiver for verdict in verdicts for waiver in verdict.waivers}):
+        print(f"gemm-kit check: {line}", file=sys.stderr)
+    if table is not None:
+        _write_table(table, verdicts)
+    entries = [
+        judged(verdict, candidate.path)
+        for verdict, candidate in zip(verdicts, candidates, strict=True)
+    ]
+    for line in FORMATS[form](entries, verbose=verbose):
+        print(line)
     return EXIT_CODES[worst(verdict.judgement for verdict in verdicts)]
+
+
+def _judge(
+    candidates: "Sequence[Candidate]", request: "Request", jobs: int, remembered: Path | None
+) -> "list[Verdict]":
+    """One verdict for each candidate; those that the index knows are not worked out again."""
+    from kit.checker.index import opened
+    from kit.checker.pool import judge_all
+    from kit.checker.printable import printable
+
+    found = []
+    with opened(remembered, request) as index:
+        for verdict in judge_all(
+            candidates, challenge=request.challenge, deep=request.deep, waivers=request.waivers,
+            signers=request.signers, jobs=jobs, index=None if index is None else index.key,
+        ):  # fmt: skip
+            found.append(verdict)
+            _progress(len(found), len(candidates))
+            if index is not None:
+                index.add(verdict)
+        if index is not None:
+            known = f"{index.known} of {len(found)} verdicts from {printable(index.key.path)}"
+            print(known, file=sys.stderr)
+    if len(found) != len(candidates):
+        raise KitError(f"{len(candidates)} bundles gave {len(found)} verdicts")
+    return found
+
+
+def _progress(done: int, of: int) -> None:
+    """How far a round has come, on one line of a terminal: its verdicts wait for the last one."""
+    if of > 1 and sys.stderr.isatty():
+        end = "" if done < of else "\r\x1b[K"
+        print(f"\r{done} of {of} bundles", end=end, file=sys.stderr, flush=True)
 
 
 def _challenge(text: str | None) -> str | None:
@@ -96,3 +173,40 @@ def _write_anything() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
+
+
+def _outside(candidates: "Sequence[Candidate]", files: dict[str, Path | None]) -> None:
+    """Nothing is ever written into a bundle, and nothing is judged before it can be written."""
+    bundles = {candidate.path.resolve() for candidate in candidates if not candidate.problem}
+    for option, file in files.items():
+        if file is None:
+            continue
+        shown = f"{option} {file}"
+        folders = file.absolute().resolve().parents
+        if not bundles.isdisjoint(folders):
+            raise UsageError(f"{shown} would lie in a bundle", hint="choose another folder")
+        if file.is_dir() or not folders[0].is_dir() or not os.access(folders[0], os.W_OK):
+            raise UsageError(
+                f"{shown} cannot be written", hint="choose a file in a folder of yours"
+            )
+
+
+def _unused(accepted: "Sequence[Waiver]", used: "set[Waiver]") -> list[str]:
+    return [
+        f"unused waiver of {waiver.code} for {waiver.bundle}"
+        for waiver in accepted
+        if waiver not in used
+    ]
+
+
+def _write_table(path: Path, verdicts: "Sequence[Verdict]") -> None:
+    """Write the whole table or leave the old one: a reader never sees half of it."""
+    from kit.checker.summary_csv import summary_csv
+
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        partial.write_text(summary_csv(verdicts), encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise KitError(f"--csv {path}: cannot be written: {error.strerror}") from None

@@ -7,7 +7,7 @@ from kit.backends import Backend, Build
 from kit.bundle.reader import MAXIMUM_HLO_BYTES
 from kit.errors import MeasurementError, UntunedError
 from kit.evidence import Candidate, Executable
-from kit.hlo import module
+from kit.hlo.census import module
 from kit.runner.dispatch import Chooser, Settled, Try
 from kit.runner.job import Tuning
 
@@ -40,22 +40,28 @@ def build_program(
         MeasurementError: the checker could not read the program, which only costs time to measure.
     """
     found = _built(chooser, replay, backend, attempt)
-    size = len(found.hlo.encode())
-    try:
-        if size > MAXIMUM_HLO_BYTES:
-            raise ValueError(f"it has {size} bytes; {MAXIMUM_HLO_BYTES} are allowed")
-        module(found.hlo)
-    except ValueError as error:
+    problem = _unreadable(found.hlo)
+    if problem:
         raise MeasurementError(
-            f"unsupported: the program's HLO is no evidence: {error}",
+            f"unsupported: the program's HLO is no evidence: {problem}",
             hint="with backend.dispatch=single a call goes through one buffer set",
-        ) from None
+        )
     return found
 
 
-def _built(
-    chooser: Chooser, replay: Replay | None, backend: Backend, attempt: Try
-) -> Program:
+def _unreadable(text: str) -> str:
+    """Why the checker would not read a program; "" if it would."""
+    size = len(text.encode())
+    if size > MAXIMUM_HLO_BYTES:
+        return f"it has {size} bytes; {MAXIMUM_HLO_BYTES} are allowed"
+    try:
+        module(text)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _built(chooser: Chooser, replay: Replay | None, backend: Backend, attempt: Try) -> Program:
     if replay is None:
         settled = chooser.settle(backend, attempt)
         chooser.report("compile")

@@ -17,7 +17,7 @@ from kit.backends import Backend, Build, backend
 from kit.bundle.layout import hlo_name
 from kit.evidence import Candidate
 from kit.fill import fill_seed
-from kit.hlo import census
+from kit.hlo.census import census
 from kit.number_format import number_format
 from kit.plan import Implementation
 from kit.rotation import input_bytes, sets_required

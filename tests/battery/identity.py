@@ -1,13 +1,18 @@
 """Bundles that are older than the challenge, or of another device or maker."""
 
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from battery.bases import GUIDELINE
 from battery.forging import numbered, with_runs
-from battery.registry import manipulation
+from battery.registry import manipulation, on_files
 from bundles import with_environment, with_fields, with_plan
+from keys import make_key, stock_sign
+from kit.bundle.layout import SIGNATURE
 from kit.bundle.reader import Auditor
 from kit.fill import fill_seed, sample_seed
+from kit.signature import Signers
 
 CHALLENGE = "00112233445566778899aabbccddeeff"
 ASKED = Auditor(challenge=CHALLENGE)
@@ -84,3 +89,41 @@ def taken_from_another(bundle, name):
     """Another's bundle is handed in under one's own name."""
     bundle = with_plan(bundle, submission__submitter=name)
     return replace(bundle, system=replace(bundle.system, submitter=name))
+
+
+# Whose private half nobody has any more: the auditor trusts this key and no other.
+_ALLOWED = Path(__file__).with_name("allowed_signers")
+TRUSTING = Auditor(signers=Signers(str(_ALLOWED)))
+DEMANDING = Auditor(signers=Signers(str(_ALLOWED), required=True))
+NAMESPACE = "gemm-kit-bundle-v1"
+
+
+def _signed(folder, namespace, data):
+    with TemporaryDirectory() as keys:
+        key = make_key(Path(keys) / "key")
+        signature = stock_sign(key, namespace, data)
+    (folder / SIGNATURE).parent.mkdir()
+    (folder / SIGNATURE).write_bytes(signature)
+
+
+@on_files("GK610", "M26", sealed=False, auditor=DEMANDING)
+def not_signed(folder):
+    """There is no signature where the auditor asks for one, or it was taken away."""
+
+
+@on_files("GK610", "M26", sealed=False, auditor=DEMANDING)
+def signed_by_a_stranger(folder):
+    """Somebody whom the auditor does not know signed the bundle."""
+    _signed(folder, NAMESPACE, (folder / "tagmanifest-sha256.txt").read_bytes())
+
+
+@on_files(
+    "GK610",
+    "M26",
+    sealed=False,
+    auditor=TRUSTING,
+    variants={"bundle": {"namespace": NAMESPACE}, "purpose": {"namespace": "git"}},
+)
+def signature_of_something_else(folder, namespace):
+    """The signature is over other bytes, or was given for another purpose."""
+    _signed(folder, namespace, b"another bundle's manifest\n")

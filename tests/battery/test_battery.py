@@ -76,7 +76,7 @@ def test_the_command_line_refuses_a_round_of_forgeries(tmp_path):
     for number, name in enumerate(ids):
         forge(battery()[name], tmp_path / f"forged-{number}")
     shutil.copytree(
-        ROOT / "submissions/open/gemm-kit/h200-sxm/2026-11-29-guideline", tmp_path / "honest"
+        ROOT / "submissions/open/gemm-kit/two-core-cpu/2026-11-29-quick", tmp_path / "honest"
     )
     done = subprocess.run(
         [sys.executable, "-m", "kit", "check", str(tmp_path)],

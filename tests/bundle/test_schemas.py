@@ -14,10 +14,12 @@ from kit.bundle import layout
 from kit.bundle.documents import SCHEMA_OF
 from kit.checker.rule import Finding
 from kit.checker.verdict import JUDGEMENTS, CaseFigures, Headline, RuleResult, Waiver
+from kit.checker.verification import Verification
 from kit.resources import SCHEMAS
+from kit.signature import Signature
 
 NAMES = sorted(path.name.removesuffix(".schema.json") for path in SCHEMAS.iterdir())
-OUTPUTS = {"estimate", "verdict"}
+OUTPUTS = {"estimate", "verdict", "verification"}
 """What commands print; the others are documents of a bundle."""
 
 DOCUMENTS = {name: json.loads((SCHEMAS / f"{name}.schema.json").read_bytes()) for name in NAMES}
@@ -175,11 +177,17 @@ def test_the_verdict_is_the_checkers():
         (Headline | None, entry["headline"]),
         (CaseFigures, entry["headline"]["properties"]["cases"]["items"]),
         (Waiver, entry["waivers"]["items"]),
+        (Signature | None, entry["signature"]),
     ):
         assert_equal(kind, schema, root, str(kind))
     for place in (root["properties"]["verdict"], entry["verdict"]):
         assert set(place["enum"]) == set(JUDGEMENTS)
     assert set(root["properties"]["counts"]["properties"]) == set(JUDGEMENTS)
+
+
+def test_the_verification_is_the_checkers():
+    root = DOCUMENTS["verification"]
+    assert_equal(Verification, root, root, "Verification")
 
 
 def test_names_of_folders_are_the_grammar_of_the_plan():

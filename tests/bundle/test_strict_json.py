@@ -144,3 +144,48 @@ def test_whatever_is_accepted_is_json(text):
     except BundleError:
         return
     assert value == json.loads(text)
+
+
+def _deepest(text):
+    """Levels of nesting, read character by character."""
+    depth = deepest = 0
+    within = escaped = False
+    for character in text:
+        if within:
+            within = escaped or character != '"'
+            escaped = character == "\\" and not escaped
+        elif character == '"':
+            within = True
+        elif character in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character in "]}":
+            depth -= 1
+    return deepest
+
+
+@given(st.text(st.sampled_from('[[[{{{]}"",: a\\'), max_size=200))
+def test_depth_is_that_of_a_reader_of_every_character(text):
+    bounded = f"{'[' * 28}{text}"
+    try:
+        strict_json._check_depth(bounded.encode())
+    except ValueError:
+        assert _deepest(bounded) > 32
+    else:
+        assert _deepest(bounded) <= 32
+
+
+@given(VALUES | st.text(max_size=30), st.booleans())
+def test_what_is_taken_for_plain_holds_no_fault(value, ascii_only):
+    data = json.dumps(value, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
+    if strict_json._is_plain(data):
+        strict_json._check_nodes(json.loads(data))
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_no_fault_of_a_value_is_taken_for_plain(name):
+    data, problem = REFUSED[name]
+    if any(
+        words in problem for words in ("holds the character", "a text of", "composed", "values")
+    ):
+        assert not strict_json._is_plain(data)

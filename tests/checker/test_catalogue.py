@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from kit.checker import rules
-from kit.checker.catalogue import all_rules
+from kit.checker import round_rules, rules
+from kit.checker.catalogue import all_round_rules, all_rules, rule_codes
 
-MODULES = sorted(module.name for module in pkgutil.iter_modules(rules.__path__))
+OF_BUNDLES = sorted(module.name for module in pkgutil.iter_modules(rules.__path__))
+OF_ROUNDS = sorted(module.name for module in pkgutil.iter_modules(round_rules.__path__))
+MODULES = OF_BUNDLES + OF_ROUNDS
 HEADINGS = [
     "## What it checks",
     "## Why it matters",
@@ -19,14 +21,26 @@ HEADINGS = [
 CLAUSES = {f"M{number:02d}" for number in range(1, 27)}
 
 
+def folder_of(name):
+    return round_rules if name in OF_ROUNDS else rules
+
+
 def rule_of(name):
-    return importlib.import_module(f"{rules.__name__}.{name}").check
+    return importlib.import_module(f"{folder_of(name).__name__}.{name}").check
 
 
-def test_the_folder_is_the_list():
-    assert [rule.code for rule in all_rules()] == sorted(rule_of(name).code for name in MODULES)
-    assert len(all_rules()) == len({rule.code for rule in all_rules()}) == len(MODULES)
-    assert len({rule.name for rule in all_rules()}) == len(MODULES)
+@pytest.mark.parametrize(
+    ("found", "modules"), [(all_rules, OF_BUNDLES), (all_round_rules, OF_ROUNDS)]
+)
+def test_the_folder_is_the_list(found, modules):
+    assert [rule.code for rule in found()] == sorted(rule_of(name).code for name in modules)
+
+
+def test_no_code_or_name_stands_twice():
+    rules_of_all = (*all_rules(), *all_round_rules())
+    assert len({rule.code for rule in rules_of_all}) == len(MODULES)
+    assert len({rule.name for rule in rules_of_all}) == len(MODULES)
+    assert rule_codes() == tuple(sorted(rule.code for rule in rules_of_all))
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -61,7 +75,8 @@ def test_text_names_the_clauses_and_both_examples(name):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_every_rule_has_its_test(name):
-    assert (Path(__file__).parent / "rules" / f"test_{name}.py").is_file()
+    folder = folder_of(name).__name__.rpartition(".")[2]
+    assert (Path(__file__).parent / folder / f"test_{name}.py").is_file()
 
 
 def test_a_module_without_a_rule_is_not_passed_over(tmp_path, monkeypatch):
@@ -72,4 +87,4 @@ def test_a_module_without_a_rule_is_not_passed_over(tmp_path, monkeypatch):
         all_rules()
     monkeypatch.undo()
     all_rules.cache_clear()
-    assert len(all_rules()) == len(MODULES)
+    assert len(all_rules()) == len(OF_BUNDLES)

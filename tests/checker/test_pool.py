@@ -26,7 +26,7 @@ sys.path = sys.argv[1:]
 import kit.checker.judge as module
 honest = module.judge
 
-def judge(path, *, auditor, waivers, name):
+def judge(path, *, auditor, name, **options):
     if name == "crash":
         os.kill(os.getpid(), signal.SIGSEGV)
     if name == "leave":
@@ -41,7 +41,7 @@ def judge(path, *, auditor, waivers, name):
         print("noise on stdout", flush=True)
     if name == "eat":
         bytearray(2**40)
-    return honest(path, auditor=auditor, waivers=waivers, name=name)
+    return honest(path, auditor=auditor, name=name, **options)
 
 module.judge = judge
 from kit.checker.worker import serve

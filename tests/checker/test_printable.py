@@ -21,6 +21,7 @@ from kit.checker.printable import printable
         ("\udcff\ud800", "\\udcff\\ud800"),
         ("\u200b\ufeff\u00ad", "\\u200b\\ufeff\\xad"),
         ("\ue000\U000e0001", "\\ue000\\U000e0001"),
+        ("\uffff\ufdd0", "\\uffff\\ufdd0"),
         ("##vso[x] # # ###", "#\\x23vso[x] # # #\\x23#"),
         ("a\u00a0b\u3000c", "a\\xa0b\\u3000c"),
     ],
@@ -39,5 +40,7 @@ def test_length_is_bounded():
 def test_nothing_that_acts_remains(text):
     shown = printable(text)
     assert len(shown.splitlines()) <= 1
-    assert {unicodedata.category(c) for c in shown}.isdisjoint({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+    assert {unicodedata.category(c) for c in shown}.isdisjoint(
+        {"Cc", "Cf", "Cn", "Cs", "Co", "Zl", "Zp"}
+    )
     shown.encode("utf-8")

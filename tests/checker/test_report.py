@@ -76,7 +76,29 @@ def test_header():
     )
     assert "edition 2026.1, open division, available" in shown
     assert "square-bf16-nn" in shown
-    assert "not available" in shown
+    assert "case square-bf16-nn: bf16, native, 3 runs" in shown
+
+
+def test_a_failure_names_the_command_that_explains_it():
+    lines = text(verdict()).splitlines()
+    assert lines[lines.index("            required  equal") + 1].split() == [
+        "why", "gemm-kit", "explain", "GK404"
+    ]  # fmt: skip
+    assert sum("gemm-kit explain" in line for line in lines) == 1
+
+
+def test_rules_unproven_for_one_reason_stand_together():
+    reason = "the bundle was changed and cannot be read: data/plan.json: is missing"
+    many = [result(f"GK4{number:02}", "unproven", reason=reason) for number in range(30)]
+    lines = text(verdict(rules=[FAIL, UNPROVEN, *many])).splitlines()
+    unproven = [line for line in lines if line.startswith("  unproven")]
+    assert unproven == [
+        "  unproven  GK312 name-of-gk312: no DRAM counters",
+        f"  unproven  30 rules: {reason}",
+    ]
+    few = text(verdict(rules=many[:2]))
+    assert f"unproven  GK400, GK401: {reason}" in few
+    assert "GK429" in text(verdict(rules=many), verbose=True)
 
 
 def test_errors_come_before_failures():
@@ -159,6 +181,7 @@ def test_foreign_text_cannot_act(foreign):
         waivers=(Waiver("GK404", DIGEST, foreign),),
     )
     lines = list(text_report(found, verbose=True))
+    assert sum("gemm-kit explain" in line for line in lines) == 1
     quiet = replace(
         found,
         name="n",

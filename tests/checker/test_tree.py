@@ -21,7 +21,9 @@ def test_a_bundle_by_its_own_path(tmp_path):
     assert find_bundles([path]) == (Candidate(path, str(path)),)
 
 
-@pytest.mark.parametrize("mark", ["bagit.txt", "tagmanifest-sha256.txt"])
+@pytest.mark.parametrize(
+    "mark", ["bag-info.txt", "bagit.txt", "manifest-sha256.txt", "tagmanifest-sha256.txt"]
+)
 def test_bundles_of_a_tree_in_order_of_their_names(tmp_path, mark):
     for name in ("open/b/2", "open/a/10", "closed/z/1"):
         bundle(tmp_path / name, mark)
@@ -40,17 +42,35 @@ def test_nothing_is_sought_inside_a_bundle(tmp_path):
     assert names(tmp_path) == ["outer"]
 
 
-def test_several_trees_keep_their_names_apart(tmp_path):
+def test_names_are_the_same_for_one_tree_and_for_several(tmp_path):
     bundle(tmp_path / "a" / "x")
-    bundle(tmp_path / "b" / "x")
+    bundle(tmp_path / "b" / "y" / "z")
     trees = [tmp_path / "a", tmp_path / "b"]
-    assert names(*trees) == [str(tree / "x") for tree in trees]
+    assert names(*trees) == ["x", "y/z"] == [*names(trees[0]), *names(trees[1])]
+
+
+def test_several_trees_keep_equal_names_apart(tmp_path):
+    for name in ("a/x", "b/x", "b/y"):
+        bundle(tmp_path / name)
+    assert sorted(names(tmp_path / "a", tmp_path / "b")) == sorted(
+        [str(tmp_path / "a" / "x"), str(tmp_path / "b" / "x"), "y"]
+    )
+
+
+def test_what_is_left_of_a_bundle_is_found(tmp_path):
+    """Without any manifest it would be counted neither as compliant nor as not."""
+    bundle(tmp_path / "a")
+    (tmp_path / "b" / "data").mkdir(parents=True)
+    (tmp_path / "b" / "data" / "plan.json").write_text("{}")
+    assert names(tmp_path) == ["a", "b"]
 
 
 def test_the_same_bundle_is_judged_once(tmp_path):
     path = bundle(tmp_path / "a" / "x")
     assert len(find_bundles([tmp_path, tmp_path / "a", path])) == 1
     assert names(tmp_path, tmp_path) == ["a/x"]
+    (tmp_path / "link").symlink_to(path)
+    assert len(find_bundles([path, tmp_path / "link", tmp_path / "a" / ".." / "a" / "x"])) == 1
 
 
 def test_links_are_not_followed(tmp_path):
@@ -85,6 +105,19 @@ def test_no_bundle(tmp_path, content):
     assert candidate.problem == (
         "not a bundle: is not a folder" if content == "file" else "no bundle here"
     )
+
+
+def test_every_path_given_ends_in_the_report(tmp_path):
+    bundle(tmp_path / "tree" / "x")
+    (tmp_path / "tree" / "empty").mkdir()
+    (tmp_path / "file").write_text("text")
+    given = [tmp_path / name for name in ("tree", "tree/empty", "file")]
+    found = {candidate.path: candidate.problem for candidate in find_bundles(given)}
+    assert found == {
+        given[0] / "x": "",
+        given[1]: "no bundle here",
+        given[2]: "not a bundle: is not a folder",
+    }
 
 
 def test_no_such_path(tmp_path):

@@ -19,6 +19,8 @@ def read(tmp_path, document):
 def test_read(tmp_path):
     assert read(tmp_path, {"waivers": [GOOD]}) == (Waiver(**GOOD),)
     assert read(tmp_path, {"waivers": []}) == ()
+    of_a_round = GOOD | {"code": "GK702"}
+    assert read(tmp_path, {"waivers": [of_a_round]}) == (Waiver(**of_a_round),)
 
 
 @pytest.mark.parametrize(
@@ -33,6 +35,8 @@ def test_read(tmp_path):
         ({"waivers": [GOOD, {"code": "GK602", "bundle": DIGEST}]}, "waivers[1].reason: missing"),
         ({"waivers": [GOOD | {"code": "GK60"}]}, "waivers[0].code"),
         ({"waivers": [GOOD | {"code": "*"}]}, "waivers[0].code"),
+        ({"waivers": [GOOD | {"code": "gk602"}]}, "no rule 'gk602' (did you mean GK602?)"),
+        ({"waivers": [GOOD | {"code": "GK699"}]}, "there is no rule 'GK699' (did you mean GK6"),
         ({"waivers": [GOOD | {"code": "GK001"}]}, "GK001 cannot be waived"),
         ({"waivers": [GOOD | {"bundle": "ab"}]}, "waivers[0].bundle"),
         ({"waivers": [GOOD | {"bundle": None}]}, "waivers[0].bundle: must be text"),

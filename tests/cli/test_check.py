@@ -44,15 +44,16 @@ def test_honest_bundle(gemm_kit, sealed):
     done = gemm_kit("check", str(sealed / "gpu"))
     assert (done.returncode, done.stderr) == (0, "")
     assert last_line(done.stdout) == LOOKS_OK
-    for text in ("guideline-bf16-nn", "3.1908 ms", "689.2", "1466 MHz", "86.9 %", "example"):
+    for text in ("guideline-bf16-nn", "3.1908 ms", "689.2", " 1466 ", "86.9 %", "example"):
         assert text in done.stdout
 
 
 def test_host_without_power_says_so(capsys, sealed):
     code, out, _ = check(capsys, sealed / "cpu")
     assert (code, last_line(out)) == (0, LOOKS_OK)
-    (row,) = [line for line in out.splitlines() if "small-fp32-nn" in line]
-    assert row.count("not available") == 5
+    lines = out.splitlines()
+    (place,) = [number for number, line in enumerate(lines) if "small-fp32-nn" in line]
+    assert lines[place + 1].split().count("-") == 5
     assert re.search(r"not applicable: \d+ rules", out)
 
 

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from kit.cli import main, report
+from kit.cli import _commands, main, report
 from kit.errors import BundleError, KitError, MeasurementError, UndecidableError, UsageError
 
 
@@ -13,6 +13,15 @@ def test_help_lists_every_command_with_its_summary(gemm_kit):
     assert "\n  run      Measure what a configuration or a frozen plan asks for" in done.stdout
     assert "\n  plan     Show what `run` would measure" in done.stdout
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("command", sorted(_commands()))
+def test_every_command_knows_both_words_for_help(capsys, command):
+    assert main([command, "-h"]) == 0
+    short = capsys.readouterr().out
+    assert main([command, "--help"]) == 0
+    assert short == capsys.readouterr().out
+    assert short.startswith(f"Usage: gemm-kit {command}")
 
 
 def test_help_imports_no_command_and_no_library(start):

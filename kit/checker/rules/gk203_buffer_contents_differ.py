@@ -139,10 +139,12 @@ def _uniform(run: MeasuredRun, buffers: Table, sets: int, rules: Ruleset) -> Ite
         [np.arange(len(buffers))[_rows(surface, sets)] for surface in inputs(run.number_format)]
     )
     contents = np.stack([buffers[name][filled] for name in ("checksum", *names)], axis=1)
-    _, where = np.unique(contents, axis=0, return_index=True)
-    for row in sorted(set(filled.tolist()) - set(filled[where].tolist())):
-        place = f"{_row(run, row, sets)}: checksum and bins"
-        yield Finding(place, "those of another buffer", "no two buffers alike")
+    seen = set()
+    for row, content in zip(filled.tolist(), contents, strict=True):
+        if (key := content.tobytes()) in seen:
+            place = f"{_row(run, row, sets)}: checksum and bins"
+            yield Finding(place, "those of another buffer", "no two buffers alike")
+        seen.add(key)
 
 
 def _recomputed(run: MeasuredRun, sets: int, *, deep: bool) -> Iterator[tuple[Input, int]]:

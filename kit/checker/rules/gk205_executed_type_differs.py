@@ -31,7 +31,7 @@ from kit.checker.programs import program
 from kit.checker.rule import Finding, methodology_severity, rule
 from kit.checker.runs import MeasuredRun, judge_runs
 from kit.execution import XLA_TYPES, execution, reads_own_types, types_read
-from kit.hlo import Census
+from kit.hlo.census import Census
 from kit.number_format import NumberFormat
 from kit.ruleset import Ruleset
 

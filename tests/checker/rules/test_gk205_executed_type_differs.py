@@ -34,7 +34,9 @@ def widened(text):
             shape = re.search(rf"%{name}\.{i} = bf16(\S+)", text)[1]
             wide = f"  %{name}_wide.{i} = f32{shape} convert(%{name}.{i})\n"
             text = text.replace(f"  %cublas.{i} =", f"{wide}  %cublas.{i} =")
-        text = text.replace(f"custom-call(%a.{i}, %b.{i})", f"custom-call(%a_wide.{i}, %b_wide.{i})")
+        text = text.replace(
+            f"custom-call(%a.{i}, %b.{i})", f"custom-call(%a_wide.{i}, %b_wide.{i})"
+        )
     return text
 
 

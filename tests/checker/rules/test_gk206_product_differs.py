@@ -89,11 +89,15 @@ def test_a_loop_that_runs_less_often_than_it_says_fails():
     assert "trips do not follow" in findings(CODE, bundle)[0].found
 
 
-@pytest.mark.parametrize("hidden", ["  %c = (bf16[8,8192] copy(%a.0)\n", "}\n", "ENTRY\n", "\x00\n"])
+@pytest.mark.parametrize(
+    "hidden", ["  %c = (bf16[8,8192] copy(%a.0)\n", "}\n", "ENTRY\n", "\x00\n"]
+)
 @pytest.mark.parametrize("division", ["open", "closed"])
 def test_a_text_that_cannot_be_read_whole_fails_here_and_proves_nothing_elsewhere(hidden, division):
     bundle = with_hlo(
-        honest_gpu(division), DECODE, lambda text: text.replace("  %cublas.0", f"{hidden}  %cublas.0")
+        honest_gpu(division),
+        DECODE,
+        lambda text: text.replace("  %cublas.0", f"{hidden}  %cublas.0"),
     )
     found = changed(bundle)
     assert found[CODE] == "fail"

@@ -23,7 +23,9 @@ TRANSPOSE = "  %t.0 = bf16[8192,8192]{1,0} transpose(%b.0), dimensions={1,0}\n"
 def with_transpose(text):
     """B turned round in front of the first product, which then contracts along its other axis."""
     before, call, after = text.partition("custom-call(%a.0, %b.0)")
-    turned = after.replace('"rhs_contracting_dimensions":["0"]', '"rhs_contracting_dimensions":["1"]', 1)
+    turned = after.replace(
+        '"rhs_contracting_dimensions":["0"]', '"rhs_contracting_dimensions":["1"]', 1
+    )
     text = before + call.replace("%b.0", "%t.0") + turned
     return text.replace("  %cublas.0", TRANSPOSE + "  %cublas.0")
 

@@ -2,6 +2,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bundles import (
     DECODE,
@@ -18,6 +20,7 @@ from bundles import (
 )
 from forgeries import jittered
 from kit.checker.likeness import likenesses
+from kit.checker.rules import gk604_runs_identical as gk604
 from kit.trace import Table
 
 CODE = "GK604"
@@ -117,6 +120,12 @@ def test_kernels_of_another_run():
     (finding,) = findings(CODE, bundle)
     assert finding.place.endswith("-03/kernels.csv")
     assert finding.found.startswith("start_ns is that of ")
+
+
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=60))
+def test_a_series_tells_a_run_by_five_values_in_more_than_twenty_readings(values):
+    told = gk604._tells(np.array(values, np.int64))
+    assert told == (len(values) > 20 and len(set(values)) >= 5)
 
 
 def replicate_of_the_first(bundle, seed):

@@ -42,7 +42,9 @@ _BRACKETS = re.compile(rf'{_STRING}|[^()\[\]{{}}"]++')
 _PARTS = re.compile(rf"(?:[^,()\[\]{{}}\"]++|[(\[{{]{_nested(3)}[)\]}}])++")
 _LITERAL = frozenset(("parameter", "constant", "iota"))
 """Opcodes whose parentheses hold no operands."""
-_CALLING = re.compile(r", (?:calls|to_apply|body|condition|called_computations|custom_call_target)=")
+_CALLING = re.compile(
+    r", (?:calls|to_apply|body|condition|called_computations|custom_call_target)="
+)
 _UNCALLING = frozenset(
     ("parameter", "tuple", "get-tuple-element", "bitcast", "constant", "after-all", "partition-id")
 )
@@ -51,8 +53,9 @@ _UNCALLING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """The type of an array: element type in XLA's name, sizes, and its axes from the outermost in
-    memory to the innermost.
+    """The type of an array: element type in XLA's name, sizes, and order in memory.
+
+    `in_memory` are its axes from the outermost to the innermost.
     """
 
     kind: str

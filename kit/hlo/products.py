@@ -1,4 +1,4 @@
-"""Which instructions of an HLO module multiply matrices, along which axes, and what they ask for."""
+"""Which instructions of an HLO module multiply matrices, along which axes, and how."""
 
 import json
 import re
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from kit.hlo_module import Instruction
+from kit.hlo.module import Instruction
 
 SCALED = frozenset(("scaled-dot", "__cudnn$blockScaledDot", "__op$block_scaled_dot", "__cudnn$"))
 """Kinds of product that read scales; the last is a cuDNN fusion of operands and their scales."""
@@ -27,7 +27,7 @@ _LONGEST_STRIDE = 20
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """Axes of the left and the right operand that are contracted, in pairs, and those of a batch."""
+    """Axes of the left and the right operand that are contracted, in pairs, and a batch's."""
 
     left: tuple[int, ...]
     right: tuple[int, ...]

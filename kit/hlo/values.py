@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
-from kit.hlo_module import Array
+from kit.hlo.module import Array
 from kit.surfaces import Surface
 
 Axis = Literal["batch", "m", "n", "k", "repeated"]
@@ -121,27 +121,29 @@ def flat(axes: Sequence[Dimension]) -> Dimension:
 
 
 def regrouped(axes: Sequence[Dimension], wanted: Sequence[int]) -> tuple[Dimension, ...] | None:
-    """The same elements in the same order as an array of the sizes `wanted`; None if they do not
-    divide.
+    """The same elements in the same order as an array of the sizes `wanted`.
+
+    None where they do not divide so.
     """
     rest = list(reversed(flat(axes)))
     found: list[Dimension] = []
     for size in wanted:
         axis: list[Factor] = []
-        while size > 1:
+        left = size
+        while left > 1:
             if not rest:
                 return None
             factor = rest.pop()
-            if size % factor.size == 0:
+            if left % factor.size == 0:
                 axis.append(factor)
-                size //= factor.size
+                left //= factor.size
                 continue
-            inner, left_over = divmod(factor.size, size)
-            if left_over:
+            inner, over = divmod(factor.size, left)
+            if over:
                 return None
-            axis.append(Factor(factor.axis, size, factor.step * inner))
+            axis.append(Factor(factor.axis, left, factor.step * inner))
             rest.append(Factor(factor.axis, inner, factor.step))
-            size = 1
+            left = 1
         found.append(tuple(axis))
     return None if rest else tuple(found)
 

@@ -1,0 +1,428 @@
+"""A round of a thousand bundles through `gemm-kit check`: wall time, memory, and where it goes.
+
+    PYTHONPATH=.:tests python tests/benchmarks/check_round.py [--bundles N] [--round FOLDER]
+
+The round is made of the committed bundles, so that it weighs what real ones weigh. Every bundle has
+its own submitter, system, device and seed, outputs that are the products of that seed, buffer
+statistics that follow its law, its own window times, readings and kernel starts, claims derived
+from them, and a seal; `FOLDER` keeps it for the next time. Beside the wall time, which depends on
+what else runs here, stands the processor time. What is not compliant is named and ends with 1.
+
+What bounds it, in processor time, each the least of many repeats: SHA-256 of a round takes 0.6 s
+(1.8 GB/s); its 810 million draws of operands, which GK203 and GK204 may not do without, 8 s (9.5 ns
+each: 115 passes of NumPy over arrays in the second-level cache); its CSV 4 s (4 ns a byte).
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache, lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from edits import reseal
+from honest import EXACT_ELEMENTS, buffers_table, operands_of, rederived
+from kit.bundle import layout
+from kit.bundle.documents import format_document
+from kit.bundle.manifest import BagInfo, format_bag_info, parse_bag_info, sha256
+from kit.bundle.reader import parse, read_container
+from kit.bundle.tables import dump
+from kit.checker.catalogue import all_rules
+from kit.checker.headline import headline
+from kit.checker.judge import judge, run_rule
+from kit.checker.pool import WORKER_ENVIRONMENT
+from kit.distribution import buffer_statistics
+from kit.fill import fill_seed, sample_seed
+from kit.numerics import compare, output_bits, sample_grids
+from kit.records import to_json
+from kit.ruleset import ruleset
+from kit.surfaces import SURFACES, elements, inputs
+from kit.trace import (
+    BUFFERS,
+    CLOCKS,
+    KERNELS,
+    OUTPUTS,
+    POWER,
+    TABLES,
+    TELEMETRY_TABLES,
+    WINDOWS,
+    Table,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+BASES = {
+    "gemm-kit/h200-sxm/2026-11-29-formats": 0.30,
+    "gemm-kit/two-core-cpu/2026-11-29-quick": 0.40,
+    "gemm-kit/h200-sxm/2026-11-29-guideline": 0.30,
+}
+"""Which committed bundles the round is made of, and their shares: about 1.1 MB a bundle."""
+TARGET_S, TARGET_MB, TARGET_ONE_S, TARGET_HELP_S = 10.0, 200.0, 0.4, 0.15
+CLOCK_STEP_MHZ = 15
+LONG_LEVEL = 10
+"""Readings of one clock level after which it is no jitter: idle, or held at its maximum."""
+PROFILED = 30
+"""Bundles that are judged once more in this process, for the split into phases."""
+SHOWN_SHARE = 0.005
+_POLL_S = 0.02
+_CHILDREN = ("children_user", "children_system")
+
+
+@cache
+def base(name):
+    """The files of one committed bundle."""
+    return read_container(ROOT / "submissions" / "open" / name)
+
+
+def _on_another_device(container, number):
+    """The same files with another GPU's id, in names and documents, if it is a GPU's bundle."""
+    found = re.search(r"gpu-([0-9a-f]{12})", " ".join(container.files))
+    if found is None:
+        return container
+    old, new = found[1], sha256(f"device {number}".encode())[:12]
+    files = {
+        path.replace(old, new): data.replace(old.encode(), new.encode())
+        for path, data in container.files.items()
+    }
+    return replace(container, files=files)
+
+
+def variant(name, number):
+    """Bundle `number` of the round, derived from the committed one `name`."""
+    bundle = parse(_on_another_device(base(name), number))
+    submitter, system = f"vendor-{number % 97:02d}", f"system-{number:04d}"
+    submission = replace(bundle.plan.submission, submitter=submitter, system_id=system)
+    overrides = tuple(
+        f"submission.submitter={submitter}" if entry.startswith("submission.submitter=")
+        else f"submission.system_id={system}" if entry.startswith("submission.system_id=")
+        else entry
+        for entry in bundle.plan.overrides
+    )  # fmt: skip
+    plan = replace(
+        bundle.plan, submission=submission, seed=bundle.plan.seed + number + 1, overrides=overrides
+    )
+    cases = {
+        case.id: replace(
+            bundle.cases[case.id],
+            runs=tuple(_run(plan, case, run, number) for run in bundle.cases[case.id].runs),
+        )
+        for case in plan.cases
+    }
+    described = replace(bundle.system, submitter=submitter)
+    return rederived(replace(bundle, plan=plan, cases=cases, system=described))
+
+
+def _run(plan, case, run, number):
+    document, challenge = run.document, plan.submission.challenge
+    device = document.device
+    drawn = sample_seed(plan.seed, challenge, case.id, device, document.number)
+    document = replace(
+        document, fill_seed=fill_seed(plan.seed, challenge, case.id), sample_seed=drawn
+    )
+    operands, sets = operands_of(plan, case), document.rotation.sets
+    draw = np.random.default_rng([number, document.number, int(drawn, 16)])
+    tables = {file: _varied(file, table, draw) for file, table in run.tables.items()}
+    places = run.tables[BUFFERS.file]
+    kept = {name: places[name] for name in ("address_before", "address_after")}
+    tables[BUFFERS.file] = Table(_contents(operands, sets) | kept)
+    tables[OUTPUTS.file] = _outputs(operands, sets, drawn)
+    return replace(run, document=document, tables=tables)
+
+
+def _outputs(operands, sets, seed):
+    """Every sampled output, rounded from the product that the checker itself recomputes."""
+    places = np.array([
+        (number, grid.batch, row, column, 0, 0)
+        for number, grid in enumerate(sample_grids(seed, operands.workload, sets))
+        for row in grid.rows
+        for column in grid.columns
+    ])  # fmt: skip
+    columns = dict(zip([column.name for column in OUTPUTS.columns], places.T, strict=True))
+    exact = compare(operands, sets, seed, Table(columns)).reference
+    bits = output_bits(exact.astype(operands.number_format.output)).astype(np.int64)
+    return Table(columns | {"bits_high": bits >> 32 & 0xFFFFFFFF, "bits_low": bits & 0xFFFFFFFF})
+
+
+@lru_cache(1)
+def _contents(operands, sets):
+    """Columns of `buffers.csv`: exact where the checker recomputes, else drawn from the law."""
+    columns = dict(buffers_table(operands, sets, exact_up_to=0).columns)
+    workload, row = operands.workload, operands.number_format
+    for surface in inputs(row):
+        if elements(workload, row, surface) <= EXACT_ELEMENTS:
+            exact = buffer_statistics(operands, surface, 0)
+            first = SURFACES.index(surface) * sets
+            columns["zeros"][first], columns["checksum"][first] = exact.zeros, exact.checksum
+            for number, count in enumerate(exact.bins):
+                columns[f"bin_{number}"][first] = count
+    return columns
+
+
+def _varied(file, table, draw):
+    """Other nanoseconds and milliwatts, which leave every sum and order as they were."""
+    columns = dict(table.columns)
+    if file == WINDOWS.file:
+        durations = columns["duration_ns"].copy()
+        pairs = len(durations) // 2
+        shift = draw.integers(-9, 10, pairs)
+        durations[0 : 2 * pairs : 2] += shift
+        durations[1 : 2 * pairs : 2] -= shift
+        columns["duration_ns"] = durations
+    elif file in {contract.file for contract in TELEMETRY_TABLES}:
+        columns["burst_ns"] = columns["burst_ns"] + draw.integers(0, 99, len(table))
+        if file == POWER.file:
+            # A register that is read again still holds what it held.
+            for name in ("power_instant_mw", "power_average_mw"):
+                values, place = np.unique(columns[name], return_inverse=True)
+                columns[name] = (values + draw.integers(-9, 10, len(values)))[place]
+        elif file == CLOCKS.file:
+            shift_mhz = _clock_steps(columns["graphics_mhz"], draw)
+            for name in ("graphics_mhz", "sm_mhz"):
+                columns[name] = columns[name] + shift_mhz
+    elif file == KERNELS.file:
+        # A kernel that begins some nanoseconds later ends no later: none overlaps the next.
+        late = np.minimum(draw.integers(0, 16, len(table)), columns["duration_ns"] - 1)
+        columns["start_ns"] = columns["start_ns"] + late
+        columns["duration_ns"] = columns["duration_ns"] - late
+    return Table(columns)
+
+
+def _clock_steps(clock_mhz, draw):
+    """One step of the clock up, down or none for each level that it held shortly."""
+    starts = np.flatnonzero(np.diff(clock_mhz, prepend=-1) != 0)
+    lengths = np.diff(starts, append=len(clock_mhz))
+    steps = CLOCK_STEP_MHZ * draw.integers(-1, 2, len(starts))
+    steps[(lengths >= LONG_LEVEL) | (clock_mhz[starts] + steps > clock_mhz.max())] = 0
+    return np.repeat(steps, lengths)
+
+
+def store(folder, name, number):
+    """Write and seal one bundle of the round, without waiting for the disk."""
+    new = variant(name, number)
+    path = folder / "open" / new.plan.submission.submitter / new.plan.submission.system_id
+    path = path / f"bundle-{number:04d}"
+    files = new.container.files.copy()
+    files.pop(layout.SIGNATURE, None)
+    files |= {
+        layout.PLAN: format_document(new.plan, layout.PLAN),
+        layout.SYSTEM: format_document(new.system, layout.SYSTEM),
+        layout.RESULTS: format_document(new.claims, layout.RESULTS),
+    }
+    for case in new.cases.values():
+        for run in case.runs:
+            document = f"{run.path}/run.json"
+            files[document] = format_document(run.document, document)
+            for file, table in run.tables.items():
+                files[f"{run.path}/{file}"] = dump(TABLES[file], table.columns)
+    info = parse_bag_info(files["bag-info.txt"])
+    named = BagInfo(info.agent, info.bagging_date, path.name, info.octets, info.files)
+    files["bag-info.txt"] = format_bag_info(named)
+    for entry, data in files.items():
+        (path / entry).parent.mkdir(parents=True, exist_ok=True)
+        (path / entry).write_bytes(data)
+    reseal(path)
+    return sum(map(len, files.values()))
+
+
+def _store(job):
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    return store(*job)
+
+
+def make_round(folder, bundles):
+    """Write the round below `folder`, unless it is there."""
+    mark = folder.parent / f"{folder.name}.{bundles}.json"
+    if mark.exists():
+        return json.loads(mark.read_bytes())
+    names, shares = list(BASES), np.array(list(BASES.values()))
+    order = np.random.default_rng(1).choice(len(names), bundles, p=shares / shares.sum())
+    jobs = [(folder, names[which], number) for number, which in enumerate(order.tolist())]
+    with ProcessPoolExecutor() as pool:
+        octets = sum(pool.map(_store, jobs, chunksize=8))
+    kinds = Counter(names[which].rpartition("/")[2] for which in order.tolist())
+    facts = {"bundles": bundles, "bytes": octets, "of": dict(kinds)}
+    mark.write_text(json.dumps(facts))
+    return facts
+
+
+def check(path, *options):
+    """Run the command; returns exit code, output, wall and processor seconds, and peak memories."""
+    command = [sys.executable, "-m", "kit", "check", str(path), *options]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    peaks = {}
+    with tempfile.TemporaryFile() as output:
+        before, start = os.times(), time.perf_counter()
+        process = subprocess.Popen(command, stdout=output, env=environment)
+        while process.poll() is None:
+            _watch(process.pid, peaks)
+            time.sleep(_POLL_S)
+        wall_s, after = time.perf_counter() - start, os.times()
+        output.seek(0)
+        text = output.read()
+    spent_s = sum(getattr(after, name) - getattr(before, name) for name in _CHILDREN)
+    return process.returncode, text, (wall_s, spent_s), peaks
+
+
+def _watch(parent, peaks):
+    """Note the most memory that each child of `parent`, and itself, has held so far (Linux)."""
+    children = []
+    for task in Path(f"/proc/{parent}/task").glob("*/children"):
+        try:
+            children += task.read_text().split()
+        except OSError:
+            continue
+    for pid in (str(parent), *children):
+        try:
+            lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        except OSError:
+            continue
+        for line in lines:
+            if line.startswith("VmHWM:"):
+                peaks[pid] = max(peaks.get(pid, 0), int(line.split()[1]) * 1024)
+
+
+def seconds(command, repeats=5):
+    """Least wall time of a command, in seconds: what it takes when nothing is in its way."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    found = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        subprocess.run(command, stdout=subprocess.DEVNULL, env=environment, check=False)
+        found.append(time.perf_counter() - start)
+    return min(found)
+
+
+def phases(folder):
+    """Mean milliseconds of processor time of each phase, in a process set up as a worker is."""
+    environment = {**os.environ, **WORKER_ENVIRONMENT}
+    command = [sys.executable, __file__, "--phases", str(folder)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, env=environment, check=True)
+    return json.loads(done.stdout)
+
+
+def split(folder):
+    """Judge some bundles of the round in this process; each phase's mean milliseconds."""
+    paths = sorted(path.parent for path in folder.rglob("bagit.txt"))
+    paths = paths[:: max(1, len(paths) // PROFILED)]
+    judge(paths[0])  # imports and caches that the first bundle pays for all
+    spent = Counter()
+    for path in paths:
+        with timed(spent, "read and hash"):
+            container = read_container(path)
+        with timed(spent, "  of it SHA-256"):
+            for data in container.files.values():
+                sha256(data)
+        with timed(spent, "parse"):
+            bundle = parse(container)
+        thresholds = ruleset(bundle.plan.edition)
+        for rule in all_rules():
+            with timed(spent, f"rule {rule.code}"):
+                run_rule(rule, bundle, thresholds)
+        with timed(spent, "headline"):
+            headline(bundle)
+        verdict = judge(path)
+        with timed(spent, "verdict to JSON"):
+            json.dumps(to_json(verdict))
+    return {name: 1e3 * total / len(paths) for name, total in spent.items()}
+
+
+@contextmanager
+def timed(spent, name):
+    """Add the processor time of a block to `spent[name]`."""
+    start = time.process_time()
+    yield
+    spent[name] += time.process_time() - start
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--bundles", type=int, default=1000)
+    parser.add_argument("--round", type=Path, help="where the round is, or is to be, kept")
+    parser.add_argument("--json", type=Path, help="write the figures there")
+    parser.add_argument("--phases", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.phases:
+        print(json.dumps(split(options.phases)))
+        return 0
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = (options.round or Path(scratch) / "round").resolve()
+        facts = make_round(folder, options.bundles)
+        figures = measure(folder, facts)
+    show(figures)
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=1) + "\n")
+    return 0 if figures["not_compliant"] == [] and figures["judged"] == facts["bundles"] else 1
+
+
+def measure(folder, facts):
+    """All figures of one round."""
+    status, text, (wall_s, spent_s), peaks = check(folder, "--format", "json")
+    report = json.loads(text)
+    bad = [entry for entry in report["bundles"] if entry["verdict"] != "compliant"]
+    parent, *workers = [peaks[pid] / 1e6 for pid in sorted(peaks, key=int)]
+    largest = max((ROOT / "submissions" / "open" / name for name in BASES), key=_size)
+    kit = [sys.executable, "-m", "kit"]
+    return {
+        **facts,
+        "exit": status,
+        "judged": len(report["bundles"]),
+        "not_compliant": [(entry["name"], _why(entry)) for entry in bad],
+        "wall_s": wall_s,
+        "processor_s": spent_s,
+        "bundles_per_s": facts["bundles"] / wall_s,
+        "wall_over_target": wall_s / TARGET_S,
+        "processors": os.cpu_count(),
+        "worker_peak_mb": max(workers, default=0.0),
+        "parent_peak_mb": parent,
+        "one_bundle_s": seconds([*kit, "check", str(largest)]),
+        "help_s": seconds([*kit, "--help"]),
+        "phases_ms": phases(folder),
+    }
+
+
+def _size(path):
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+
+
+def _why(entry):
+    failed = [rule["code"] for rule in entry["rules"] if rule["outcome"] in ("fail", "error")]
+    return ", ".join(failed) or entry["problem"]
+
+
+def show(figures):
+    """Print the figures as a table; each target beside its figure, and the ratio of both."""
+    kinds = ", ".join(f"{count} {name}" for name, count in figures["of"].items())
+    print(f"{figures['bundles']} bundles, {figures['bytes'] / 1e6:.0f} MB: {kinds}")
+    print(f"{'':28}{'found':>10}{'target':>10}{'ratio':>8}")
+    for title, found, target, unit in (
+        ("check of the round", figures["wall_s"], TARGET_S, "s"),
+        ("memory of a worker", figures["worker_peak_mb"], TARGET_MB, "MB"),
+        ("check of the largest bundle", figures["one_bundle_s"], TARGET_ONE_S, "s"),
+        ("gemm-kit --help", figures["help_s"], TARGET_HELP_S, "s"),
+    ):
+        print(f"{title:28}{found:>7.2f} {unit:2}{target:>7.2f} {unit:2}{found / target:>8.2f}")
+    rate = f"{figures['bundles_per_s']:.1f} bundles/s on {figures['processors']} processors"
+    spent = f"{figures['processor_s']:.1f} s of processor time"
+    print(f"{rate}, {spent}, parent process {figures['parent_peak_mb']:.0f} MB")
+    for name, why in figures["not_compliant"][:20]:
+        print(f"not compliant: {name}: {why}")
+    spent = figures["phases_ms"]
+    whole = sum(ms for name, ms in spent.items() if not name.startswith(" "))
+    print(f"{'processor time of a bundle':28}{'ms':>10}{'share':>10}")
+    print(f"{'all':28}{whole:>10.2f}")
+    for name, ms in sorted(spent.items(), key=lambda entry: -entry[1]):
+        if ms >= whole * SHOWN_SHARE:
+            print(f"{name:28}{ms:>10.2f}{ms / whole:>10.1%}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
