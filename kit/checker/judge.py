@@ -94,8 +94,8 @@ def run_rule(rule: Rule, bundle: Bundle, rules: Ruleset) -> RuleResult:
     A rule that is younger than the bundle's edition does not apply to it.
     """
     if not is_in_force(rule.since, rules.edition):
-        reason = f"a rule since edition {rule.since}; the bundle is of {rules.edition}"
-        return RuleResult(rule.code, rule.name, "not_applicable", reason, (), 0)
+        younger = f"a rule since edition {rule.since}; the bundle is of {rules.edition}"
+        return RuleResult(rule.code, rule.name, "not_applicable", younger, (), 0)
     kept: list[Finding] = []
     severities: set[str] = set()
     total = 0
