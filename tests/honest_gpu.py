@@ -130,7 +130,7 @@ def build(division, kind=FIXED_POWER, case_ids=(GUIDELINE, DECODE), tool="ncu"):
         hlo[case.id] = hlo_file(library_gemms(case, GEMMS_PER_CALL[case.id]))
         runs[case.id] = []
         for number in range(1, REPLICATES + 1):
-            run = _continued(_run(plan, case, number, started_ns, hlo[case.id][0]), run)
+            run = continued(_run(plan, case, number, started_ns, hlo[case.id][0]), run)
             runs[case.id].append(run)
             started_ns = run.document.ended_ns + 2_000_000_000
     return assemble(
@@ -143,7 +143,7 @@ def build(division, kind=FIXED_POWER, case_ids=(GUIDELINE, DECODE), tool="ncu"):
     )
 
 
-def _continued(run, before):
+def continued(run, before):
     """The run with the device's energy counter where the run before has left it, and a bit on."""
     if before is None:
         return run

@@ -90,7 +90,7 @@ def slow_case_dropped(bundle):
     return replace(bundle, cases=kept)
 
 
-@manipulation("GK004", "M26", base="formats")
+@manipulation("GK414", "M26", base="formats")
 def slow_case_dropped_and_planned_away(bundle):
     """A case with a poor figure is deleted from plan, folders, outcomes and journal."""
     gone = "square_4096-fp16-nn"
