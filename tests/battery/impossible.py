@@ -42,6 +42,13 @@ IMPOSSIBLE = {
         ),
         "audit: the median of many runs is not that of the best ones.",
     ),
+    "division/slow_case_never_planned": (
+        (
+            "What was never run has no time and no energy. A suite may be shared out among bundles,"
+            " so that GK614 warns of a case that is not in this one, and cannot refuse it."
+        ),
+        "GK614's warning, for whoever asks where the other cases are.",
+    ),
     "telemetry/clocks_scaled_on_the_grid-x0.95": (
         "A lower clock at the same power is a better part; speed of light is the only bound.",
         "audit; GK502 once the clock is too low for the figure.",
@@ -52,8 +59,8 @@ IMPOSSIBLE = {
     ),
     "telemetry/thinned_with_the_period-fourth": (
         (
-            "The sampler chooses its period by trial bursts before the run, which no bundle holds: one"
-            " honest H200 run kept twice the planned period for bursts of a fiftieth of it."
+            "The sampler chooses its period by trial bursts before the run, which no bundle holds:"
+            " one honest H200 run kept twice the planned period for bursts of a fiftieth of it."
         ),
         "audit; nothing is gained by it, for every mean stays what it was.",
     ),

@@ -82,9 +82,8 @@ def _with_energy(bundle, hidden_mj):
     for run in ordered:
         document = run.document
         hidden = hidden_mj.get(document.number, 0) if document.case == CLOSED else 0
-        run = honest_gpu.continued(run, before)
-        run = columns(ENERGY.file, energy_mj=lambda values, more=hidden: values + more)(run)
-        before = done[run.path] = run
+        more = columns(ENERGY.file, energy_mj=lambda values, mj=hidden: values + mj)
+        before = done[run.path] = more(honest_gpu.continued(run, before))
     return runs(bundle, lambda run: done[run.path])
 
 

@@ -1,9 +1,9 @@
 """The driver's version is not the one that its library and firmware belong to.
 
 ## What it checks
-NVML's library has the version of the kernel's driver, behind the CUDA version's first number, unless
-the host is WSL, where Windows has the driver. Firmware of the GPU's own processor (GSP) that a whole
-device reports is of that version too.
+NVML's library has the version of the kernel's driver, behind the CUDA version's first number,
+unless the host is WSL, where Windows has the driver. Firmware of the GPU's own processor (GSP) that
+a whole device reports is of that version too.
 
 ## Why it matters
 On Linux these are parts of one release: NVML refuses to start beside another driver, which loads

@@ -8,7 +8,8 @@ the count. Nsight Compute looks at single GEMMs, JAX's profiler at calls in the 
 the tool names the kernels, the one that was timed is among them. More than 32 times the operands'
 bytes is a warning: no cache would be left at work. A test at a fixed frequency also has the
 utilisation of SMs and of DRAM and the bytes written. Where the outputs of all sets outgrow the
-cache twice over, at least 0.98 of the bytes of D were written, but for one cache's worth. Hit rates, L2 bytes and multicast inform only.
+cache twice over, at least 0.98 of the bytes of D were written, but for one cache's worth. Hit
+rates, L2 bytes and multicast inform only.
 Without counters this rule is unproven on a GPU; GK306, GK307 and GK308 then judge the rotation
 itself.
 

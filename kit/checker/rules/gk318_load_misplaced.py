@@ -3,10 +3,10 @@
 ## What it checks
 Between the last drained moment and the start of the cool-down the device did nothing but the host
 slope: so many launches as last a second by the host's estimate over the warm-up, in the edition's
-number of spans, at the measured period. Where the registers of the GPU are known and the load draws
-clearly more than the device at rest, before or after it, its power rises just after the first launch
-and falls just as the cool-down starts. Where the power cap holds it in nearly every sample, no event
-bits say so just before the load or well after it.
+number of spans, at the measured period. Where the registers of the GPU are known and the load
+draws clearly more than the device at rest, before or after it, its power rises just after the first
+launch and falls just as the cool-down starts. Where the power cap holds it in nearly every sample,
+no event bits say so just before the load or well after it.
 
 ## Why it matters
 Windows that were shortened end earlier. Then time is left over in front of the cool-down, or power

@@ -1,12 +1,12 @@
 """Traced kernels ran at the same time.
 
 ## What it checks
-On products whose kernels were traced for this, a kernel begins after the one before it has ended, or
-by no more than the edition's nanoseconds before that: in the middle of all kernels of the trace.
+On products whose registers are known, a kernel begins after the one before it has ended, or by no
+more than the edition's nanoseconds before that: in the middle of all kernels of the trace.
 
 ## Why it matters
-A stream runs one kernel after the other. Kernels that are told to last longer than from one start to
-the next, or whose gaps were closed, are not those of a trace.
+A stream runs one kernel after the other. Kernels that are told to last longer than from one start
+to the next, or whose gaps were closed, are not those of a trace.
 
 ## How to fix
 Measure again; nothing but a changed file does this. Kernels that prepare themselves while the one

@@ -2,8 +2,8 @@
 
 ## What it checks
 On a GPU, the profiling launches are the plan's minimum, or what its seconds of profiling come to at
-the measured period, within the edition's factor and a rounding up to whole calls in every window. The
-idle phase lasts as long as the plan says.
+the measured period, within the edition's factor and a rounding up to whole calls in every window.
+The idle phase lasts as long as the plan says.
 
 ## Why it matters
 The kit derives both from the plan. A run that did more was measured by another plan: the one in the

@@ -3,8 +3,8 @@
 ## What it checks
 Clocks and power were sampled throughout profiling: from its begin to its end no stretch without a
 sample is longer than the edition's number of sampling periods, or of seconds if that is more. There
-are nearly as many samples as the period makes, and enough of the clock. Graphics clock, memory clock, event reasons, power and GPU
-temperature are all there.
+are nearly as many samples as the period makes, and enough of the clock. Graphics clock, memory
+clock, event reasons, power and GPU temperature are all there.
 
 ## Why it matters
 Averages over half of the windows can be those of the better half.

@@ -4,8 +4,9 @@
 On products whose registers are known: the average power steps as often as its register does, over
 warm-up and profiling, where it was sampled often enough to show that; every graphics clock lies
 whole steps below the device's maximum; graphics and SM clock, which are one domain there, are
-equal; a clock that the power cap holds moves, and the memory's is at its maximum while profiling. On every GPU, no counter of nanoseconds grows faster than time itself, but for the little
-that it lags behind and catches up.
+equal; a clock that the power cap holds moves, and the memory's is at its maximum while profiling.
+On every GPU, no counter of nanoseconds grows faster than time itself, but for the little that it
+lags behind and catches up.
 
 ## Why it matters
 A series that was scaled, smoothed, squeezed in time or made up looks right on average. Its register

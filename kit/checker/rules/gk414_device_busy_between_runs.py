@@ -5,8 +5,8 @@ From the last reading of a run's energy counter to the first one of the next run
 counter grows, by no more than the enforced limit allows and no less than a part of idle power. What
 was drawn over idle meanwhile, where the kit starts, tunes, traces and counts, stays below the
 edition's share of what the runs themselves drew over idle, with an allowance for every attempt of
-the tuner before a case's first run; other attempts that the journal tells of in between excuse more.
-A counter that fell began anew, and is judged only where the driver stays loaded.
+the tuner before a case's first run; other attempts that the journal tells of in between excuse
+more. A counter that fell began anew, and is judged only where the driver stays loaded.
 
 ## Why it matters
 The journal is a text, the counter is the device's. An attempt that was left out of the journal has
@@ -60,15 +60,15 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
         devices.setdefault(run.document.device, []).append(run)
     missing = []
     for runs in devices.values():
-        drawn = []
-        for run in sorted(runs, key=lambda run: run.document.started_ns):
-            found = _drawn(run, rules)
-            if found is None:
-                missing.append(run.evidence.path)
-            else:
-                drawn.append(found)
+        ordered = sorted(runs, key=lambda run: run.document.started_ns)
+        drawn = [_drawn(run, rules) for run in ordered]
+        missing += [
+            run.evidence.path for run, found in zip(ordered, drawn, strict=True) if not found
+        ]
         attempts = bundle.plan.backend.tuning_attempts
         for before, after in pairwise(drawn):
+            if before is None or after is None:
+                continue
             excused = _attempted(bundle, before.run, after.run)
             yield from _between(before, after, None if excused else attempts, rules)
     if missing:

@@ -20,8 +20,8 @@ M26: replicates show how reproducible a result is only if they are measurements.
 
 ## Example
 Passes: two runs whose windows differ in the last digits.
-Fails: run 3 with the windows of run 1; or with its clock and power and some noise; or twenty windows
-that stand in profiling twice.
+Fails: run 3 with the windows of run 1; or with its clock and power and some noise; or twenty
+windows that stand in profiling twice.
 """
 
 from collections.abc import Iterator

@@ -6,7 +6,8 @@ selected algorithm or Triton configuration, has one digest, and they replayed on
 results. On a GPU that file is there, the compiler was told to replay it and not to tune, and the
 program is the one that the tuner's candidates make the fastest without work beside its GEMMs. The
 kernels are those of the implementation that the plan asks for, by the compiler's options, by the
-HLO and, where a traced GEMM's name tells, by the kernel trace. The open division may leave the tuner out, and is warned.
+HLO and, where a traced GEMM's name tells, by the kernel trace. The open division may leave the
+tuner out, and is warned.
 
 ## Why it matters
 Left alone, XLA settles on other kernels in each process, several per cent apart. Replicates of
