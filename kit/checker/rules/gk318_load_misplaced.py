@@ -38,9 +38,6 @@ from kit.stability import IDLE_NS, level
 from kit.timeline import device_span_ns, within
 from kit.trace import CLOCKS, POWER, WARM_UP, WINDOWS
 
-_STRAY = 0.05
-"""Share of samples that may carry the bit at rest: none did."""
-
 
 @rule("GK318", "load-misplaced", clauses=("M11", "M14", "M23"), since="2026.1")
 def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
@@ -136,7 +133,7 @@ def _cap(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
         (f"{rules.cap_bit_after_s:g} s into the cool-down", after_ns, phases.cool_down_end_ns),
     ):
         found = share(start_ns, end_ns)
-        if found > _STRAY:
+        if found > rules.cap_bit_stray:
             place = run.at(f"column event_reasons from {start_ns} to {end_ns} ns", CLOCKS.file)
             shown = f"{POWER_CAP.name} in {found:.0%} of the samples {what}"
             yield Finding(place, shown, "none: the device was at rest")

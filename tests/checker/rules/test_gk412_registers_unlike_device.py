@@ -15,6 +15,7 @@ from bundles import (
     with_column,
     with_environment,
     with_field,
+    with_plan,
     with_run,
 )
 from forgeries import squeezed
@@ -22,6 +23,7 @@ from kit.evidence import DeviceFacts
 from kit.gpu_registers import registers_of
 from kit.timeline import profiling_interval
 from machines import H200
+from recorded import recording
 
 CODE = "GK412"
 
@@ -172,6 +174,17 @@ def test_the_power_cap_moves_the_clock(mhz):
     assert any("software power cap" in found.required for found in findings(CODE, bundle))
     freed = in_profiling(bundle, lambda v: v * 0, "event_reasons")
     assert outcome(CODE, freed) == "pass"
+    zeros = with_plan(bundle, test_type__fill="zero")
+    assert outcome(CODE, zeros) == "pass"
+
+
+def test_a_clock_that_stood_still_under_the_cap_was_recorded_with_zeros():
+    test = recording("zero_4096")
+    clocks = test.tables["clocks.csv"]
+    end = test.marks["cool"]
+    inside = (clocks["t_ns"] >= end - test.profiling_ns) & (clocks["t_ns"] < end)
+    assert (clocks["event_reasons"][inside] & 4).all()
+    assert set(clocks["graphics_mhz"][inside].tolist()) == {1845}
 
 
 @pytest.mark.parametrize(("mhz", "wanted"), [(3199, "pass"), (3190, "fail"), (1593, "fail")])
