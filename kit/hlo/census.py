@@ -47,11 +47,6 @@ class Census:
         """Products in one call."""
         return sum(self.gemms.values())
 
-    @property
-    def operand_types(self) -> frozenset[str]:
-        """Every element type that a product reads."""
-        return frozenset(kind for _, *types in self.products for kind in types if kind)
-
 
 def normalise(text: str) -> str:
     """Strip source locations, which name local paths and change without the program changing."""
