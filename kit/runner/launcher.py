@@ -10,7 +10,8 @@ from pathlib import Path
 
 from kit.bundle import layout
 from kit.bundle.writer import BundleWriter
-from kit.checker.judge import Verdict, judge
+from kit.checker.judge import judge
+from kit.checker.verdict import Verdict
 from kit.errors import KitError, MeasurementError
 from kit.evidence import (
     CaseRecord,

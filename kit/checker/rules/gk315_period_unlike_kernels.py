@@ -23,11 +23,12 @@ Fails: a period of 2.9 µs and kernels of 5.79 µs; or one of 64 µs and kernels
 
 from collections.abc import Iterator
 
+from kit.bundle.layout import TRACE
 from kit.bundle.reader import Bundle
 from kit.checker.recomputed import RecomputedRun, recompute
 from kit.checker.rule import Finding, Severity, Unproven, methodology_severity, rule
 from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
-from kit.checker.traces import TRACE, traced
+from kit.checker.traces import traced
 from kit.ruleset import Ruleset
 from kit.trace import WINDOWS
 
