@@ -13,9 +13,11 @@ from typing import Any
 from urllib.parse import quote
 
 import kit
-from kit.checker.catalogue import all_round_rules, all_rules
+from kit.checker.catalogue import whole_catalogue
 from kit.checker.judged import Judged, file_of
 from kit.checker.printable import printable
+from kit.checker.round_rule import RoundRule
+from kit.checker.rule import Rule
 from kit.checker.verdict import EXIT_CODES, RuleResult, worst
 
 _SCHEMA = (
@@ -33,7 +35,7 @@ _LONGEST = 2000
 def sarif_report(entries: Sequence[Judged]) -> str:
     """Return the log: one run, its rules, and the results in the order of bundles and rules."""
     judgement = worst(entry.verdict.judgement for entry in entries)
-    rules = [*(_rule(rule) for rule in (*all_rules(), *all_round_rules()))]
+    rules = [_rule(rule) for rule in whole_catalogue()]
     rules += [{"id": code, "shortDescription": _text(text)} for code, text in _UNJUDGED.items()]
     places = {rule["id"]: place for place, rule in enumerate(rules)}
     results = [result for entry in entries for result in _results(entry)]
@@ -54,7 +56,7 @@ def sarif_report(entries: Sequence[Judged]) -> str:
     return json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False)
 
 
-def _rule(rule: Any) -> dict[str, Any]:
+def _rule(rule: Rule | RoundRule) -> dict[str, Any]:
     text = rule.text.strip()
     shown = _braced(text)
     return {

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kit.backends import Backend
 from kit.evidence import (
@@ -187,7 +188,9 @@ class Session:
 
 
 def buffers_table(
-    before: dict[str, list[int]], after: dict[str, list[int]], contents: dict[str, "np.ndarray"]
+    before: dict[str, list[int]],
+    after: dict[str, list[int]],
+    contents: dict[str, NDArray[np.int64]],
 ) -> Table:
     """Assemble `kit.trace.BUFFERS`: by surface and set, addresses above the lowest one.
 
@@ -209,5 +212,5 @@ def buffers_table(
     return Table({column.name: columns[column.name].astype(np.int64) for column in BUFFERS.columns})
 
 
-def _flat(addresses: dict[str, list[int]], names: list[Surface]) -> "np.ndarray":
+def _flat(addresses: dict[str, list[int]], names: list[Surface]) -> NDArray[np.int64]:
     return np.array([address for name in names for address in addresses[name]], np.int64)

@@ -69,7 +69,7 @@ def _judge(entry: RecomputedRun, rules: Ruleset, severity: Severity) -> Iterator
         yield Finding(place, shown, f"at least {low_ns:.6g} ns {kernels}")
     if metrics.mean_period_ns > high_ns:
         yield Finding(place, shown, f"at most {high_ns:.6g} ns {kernels}", severity)
-    highest = run.device.maximum_graphics_mhz if run.device else None
+    highest = run.maximum_graphics_mhz
     if highest and trace.graphics_mhz and trace.graphics_mhz > highest + rules.clock_step_mhz:
         found = f"{trace.graphics_mhz:.6g} MHz"
         yield Finding(run.at("graphics_mhz", TRACE), found, f"at most {highest} MHz, the maximum")

@@ -25,13 +25,14 @@ Fails: profiling windows at 0.9 of their time, the rest of it added to the warm-
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, Severity, Unproven, rule
 from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
 from kit.metrics import time_mean
 from kit.ruleset import Ruleset
-from kit.timeline import host_lead_ns, window_edges
+from kit.timeline import host_lead_ns, mean_period_ns, window_edges
 from kit.trace import CLOCKS, PROFILING, WARM_UP, WINDOWS
 
 _FEWEST_NS = 1_000_000_000
@@ -66,7 +67,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     yield from judge_runs(bundle, judge)
 
 
-def _stretch(run: MeasuredRun, rows: np.ndarray) -> tuple[float, float]:
+def _stretch(run: MeasuredRun, rows: NDArray[np.bool_]) -> tuple[float, float]:
     """Mean period in ns and mean clock in MHz over a stretch of windows.
 
     Raises:
@@ -81,15 +82,13 @@ def _stretch(run: MeasuredRun, rows: np.ndarray) -> tuple[float, float]:
     clock_mhz = time_mean(run.table(CLOCKS.file), "graphics_mhz", start_ns, end_ns)
     if not clock_mhz:
         raise Unproven("the graphics clock was not sampled over warm-up and profiling")
-    chosen = windows.rows(rows)
-    return sum(chosen["duration_ns"].tolist()) / sum(chosen["launches"].tolist()), clock_mhz
+    return mean_period_ns(windows.rows(rows)), clock_mhz
 
 
 def _severity(run: MeasuredRun, rules: Ruleset) -> Severity:
     """Only a device that waits for its host may take any time it likes."""
     windows = run.table(WINDOWS.file)
-    profiling = windows["phase"] == PROFILING
-    leads_ns = host_lead_ns(run.document.timing, windows)[profiling]
-    period_ns = windows["duration_ns"][profiling].sum() / windows["launches"][profiling].sum()
+    leads_ns = host_lead_ns(run.document.timing, windows)[windows["phase"] == PROFILING]
+    period_ns = mean_period_ns(run.profiling_windows())
     waits = float(np.median(leads_ns)) < rules.launches_ahead * period_ns
     return "warn" if waits else "fail"

@@ -25,24 +25,33 @@ Fails: a graphics clock of 3000 MHz on a device whose maximum is 1980 MHz.
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, NotApplicable, Unproven, rule
 from kit.checker.runs import MeasuredRun, judge_runs
 from kit.ruleset import Ruleset
 from kit.timeline import window_edges, within
-from kit.trace import CLOCKS, ENERGY, HOST, POWER, TELEMETRY_TABLES, WINDOWS, Table
+from kit.trace import (
+    CLOCKS,
+    ENERGY,
+    HOST,
+    POWER,
+    POWER_COUNTERS_NS,
+    TELEMETRY_TABLES,
+    WINDOWS,
+    Table,
+)
 
 _TEMPERATURES = ((POWER.file, "gpu_c"), (POWER.file, "memory_c"), (HOST.file, "cpu_c"))
 _TEMPERATURE_C = (1, 125)
 _COUNTERS = (
-    *((POWER.file, column.name) for column in POWER.columns if column.name.endswith("_ns")
-      and column.name not in ("t_ns", "burst_ns")),
+    *((POWER.file, name) for name in POWER_COUNTERS_NS),
     (ENERGY.file, "energy_mj"),
     (HOST.file, "package_energy_uj"),
     (HOST.file, "busy_ms"),
     (HOST.file, "steal_ms"),
-)  # fmt: skip
+)
 _LOAD_ROWS, _LOAD_NS = 20, 2_000_000_000
 
 
@@ -75,7 +84,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     yield from judge_runs(bundle, judge)
 
 
-def _column(tables: dict[str, Table], file: str, column: str) -> np.ndarray:
+def _column(tables: dict[str, Table], file: str, column: str) -> NDArray[np.int64]:
     table = tables.get(file)
     return table[column] if table is not None and column in table else np.empty(0, np.int64)
 
@@ -95,7 +104,7 @@ def _clocks(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
 
 
 def _bursts(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
-    periods = {health.table: health.period_ns for health in run.document.telemetry.health}
+    periods = run.sampling_periods_ns
     for contract in TELEMETRY_TABLES:
         start_ns = _column(run.evidence.tables, contract.file, "t_ns")
         end_ns = start_ns + _column(run.evidence.tables, contract.file, "burst_ns")

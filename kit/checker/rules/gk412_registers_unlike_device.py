@@ -32,13 +32,8 @@ from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
 from kit.gpu_registers import Registers, registers_of
 from kit.ruleset import Ruleset
 from kit.timeline import window_edges, within
-from kit.trace import CLOCKS, POWER, WINDOWS, Table
+from kit.trace import CLOCKS, POWER, POWER_COUNTERS_NS, WINDOWS, Table
 
-_COUNTERS = tuple(
-    column.name
-    for column in POWER.columns
-    if column.name.endswith("_ns") and column.name not in ("t_ns", "burst_ns")
-)
 _FEWEST_STEPS = 10
 _OFF_GRID = 0.01
 """Share of samples that may lie off the grid: none did, in 100,000."""
@@ -63,7 +58,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
 
 
 def _counters(run: MeasuredRun, power: Table, rules: Ruleset) -> Iterator[Finding]:
-    for name in _COUNTERS:
+    for name in POWER_COUNTERS_NS:
         if name not in power:
             continue
         ahead_ns = power[name] - power["t_ns"]
@@ -76,7 +71,7 @@ def _counters(run: MeasuredRun, power: Table, rules: Ruleset) -> Iterator[Findin
 
 
 def _grid(run: MeasuredRun, clocks: Table, registers: Registers) -> Iterator[Finding]:
-    maximum = run.device.maximum_graphics_mhz if run.device else None
+    maximum = run.maximum_graphics_mhz
     if maximum is None or "graphics_mhz" not in clocks:
         return
     values = clocks["graphics_mhz"]
@@ -103,8 +98,7 @@ def _cadence(
     if "power_average_mw" not in power:
         return
     step_ms = registers.average_power_step_ms
-    periods = {health.table: health.period_ns for health in run.document.telemetry.health}
-    period_ms = periods.get(POWER.file, 0) * 1e-6
+    period_ms = run.sampling_periods_ns.get(POWER.file, 0) * 1e-6
     if period_ms > rules.power_step_sampling * step_ms:
         return  # the sampler of a busy host reads less often, and GK401 bounds how seldom
     edges = window_edges(run.document.timing, run.table(WINDOWS.file))
