@@ -83,7 +83,7 @@ class Session:
         """Measure."""
         plan, backend = self.plan, self.backend
         program, how, period_ns = self._prepare()
-        executable, sets = program.executable, program.settled.sets
+        executable, sets = program.executable, program.handover.sets
         self.report("fill")
         before = backend.addresses()
         contents = backend.buffer_contents()
@@ -172,18 +172,18 @@ class Session:
         """Compile, fill, and time a first few calls: (program, dispatch, ns for one GEMM)."""
         plan, backend = self.plan, self.backend
         implementation = plan.backend.implementation
-        attempt = dispatch.Try(
+        trial = dispatch.Trial(
             "library" if implementation == "best" else implementation,
             sets_required(self._rotation(1).input_bytes_per_set, self.cache_bytes),
             plan.test_type.fill,
             self.seeds.fill,
         )
         chooser = dispatch.Chooser(plan.backend, self.rules, self.clock, self.report)
-        program = build_program(chooser, self.replay, backend, attempt)
-        backend.allocate(program.settled.sets, plan.test_type.fill, self.seeds.fill)
+        program = build_program(chooser, self.replay, backend, trial)
+        backend.allocate(program.handover.sets, plan.test_type.fill, self.seeds.fill)
         per_call = program.executable.gemms_per_call
         found = dispatch.pilot(backend, per_call, self.clock)
-        how = dispatch.record(program.settled, found, per_call, program.candidates)
+        how = dispatch.record(program.handover, found, per_call, program.candidates)
         return program, how, found.period_ns / per_call
 
 

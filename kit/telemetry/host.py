@@ -156,9 +156,8 @@ def _open(column: _Column, root: Path, files: ExitStack) -> tuple[Metric, Callab
         try:
             file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
-            status: MetricStatus = (
-                "no_permission" if isinstance(error, PermissionError) else "not_found"
-            )
+            refused = isinstance(error, PermissionError)
+            status: MetricStatus = "no_permission" if refused else "not_found"
             reason = f"/{path.relative_to(root)}: {error.strerror}"
             return _metric(column, source, status, reason), None
         files.callback(os.close, file)
