@@ -12,7 +12,8 @@ from bundles import honest_gpu
 from hlo_texts import library_gemms
 from kit.backends.jax_product import product, specification
 from kit.execution import execution
-from kit.hlo.census import census, normalise
+from kit.hlo.census import census
+from kit.hlo.text import normalise
 from kit.number_format import FORMATS, number_format
 from kit.surfaces import inputs
 from kit.workload import Layout, Workload

@@ -9,7 +9,8 @@ from jax import lax
 
 from hlo_texts import plain_dots
 from kit.execution import XLA_TYPES, types_read
-from kit.hlo.census import census, normalise
+from kit.hlo.census import census
+from kit.hlo.text import normalise
 from kit.number_format import number_format
 from recorded import FOLDER
 

@@ -7,7 +7,7 @@ from kit.backends import Backend, Build
 from kit.bundle.reader import MAXIMUM_HLO_BYTES
 from kit.errors import MeasurementError, UntunedError
 from kit.evidence import Candidate, Executable
-from kit.hlo.census import module
+from kit.hlo.text import parsed
 from kit.runner.dispatch import Chooser, Handover, Trial
 from kit.runner.job import Tuning
 
@@ -55,7 +55,7 @@ def _unreadable(text: str) -> str:
     if size > MAXIMUM_HLO_BYTES:
         return f"it has {size} bytes; {MAXIMUM_HLO_BYTES} are allowed"
     try:
-        module(text)
+        parsed(text)
     except ValueError as error:
         return str(error)
     return ""
