@@ -44,7 +44,6 @@ from kit.trace import (
 )
 
 _TEMPERATURES = ((POWER.file, "gpu_c"), (POWER.file, "memory_c"), (HOST.file, "cpu_c"))
-_TEMPERATURE_C = (1, 125)
 _COUNTERS = (
     *((POWER.file, name) for name in POWER_COUNTERS_NS),
     (ENERGY.file, "energy_mj"),
@@ -52,7 +51,6 @@ _COUNTERS = (
     (HOST.file, "busy_ms"),
     (HOST.file, "steal_ms"),
 )
-_LOAD_ROWS, _LOAD_NS = 20, 2_000_000_000
 
 
 @rule("GK409", "telemetry-implausible", clauses=("M12", "M14"), since="2026.1")
@@ -67,7 +65,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
         if not any(contract.file in tables for contract in TELEMETRY_TABLES):
             raise Unproven("there is no telemetry table")
         yield from _clocks(run, rules)
-        low, high = _TEMPERATURE_C
+        low, high = rules.temperature_least_c, rules.temperature_most_c
         for file, column in _TEMPERATURES:
             values = _column(tables, file, column)
             if len(values) and (values.min() < low or values.max() > high):
@@ -79,7 +77,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
                 place = run.at(f"row {row + 2}: {column}", file)
                 yield Finding(place, "less than the row before", "a counter that never falls")
         yield from _bursts(run, rules)
-        yield from _still(run)
+        yield from _still(run, rules)
 
     yield from judge_runs(bundle, judge)
 
@@ -114,13 +112,15 @@ def _bursts(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
             yield Finding(place, f"ends at {end_ns[row]} ns", f"before {start_ns[row + 1]} ns")
 
 
-def _still(run: MeasuredRun) -> Iterator[Finding]:
+def _still(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
     power, windows = run.evidence.tables.get(POWER.file), run.evidence.tables.get(WINDOWS.file)
     if power is None or windows is None or "power_average_mw" not in power:
         return
     edges = window_edges(run.document.timing, windows)
     load = within(power, int(edges[0]), int(edges[-1]))
-    if len(load) <= _LOAD_ROWS or load["t_ns"][-1] - load["t_ns"][0] <= _LOAD_NS:
+    if len(load) <= rules.moving_power_samples:
+        return
+    if load["t_ns"][-1] - load["t_ns"][0] <= rules.moving_power_s * 1e9:
         return
     if len(np.unique(load["power_average_mw"])) == 1:
         place = run.at("column power_average_mw under load", POWER.file)

@@ -34,10 +34,6 @@ from kit.ruleset import Ruleset
 from kit.timeline import window_edges, within
 from kit.trace import CLOCKS, POWER, POWER_COUNTERS_NS, WINDOWS, Table
 
-_FEWEST_STEPS = 10
-_OFF_GRID = 0.01
-"""Share of samples that may lie off the grid: none did, in 100,000."""
-
 
 @rule("GK412", "registers-unlike-device", clauses=("M12", "M14"), since="2026.1")
 def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
@@ -50,7 +46,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
         registers = registers_of(run.device)
         if registers is None:
             return
-        yield from _grid(run, clocks, registers)
+        yield from _grid(run, clocks, registers, rules)
         yield from _domains(run, clocks, rules)
         yield from _cadence(run, power, registers, rules)
 
@@ -70,13 +66,15 @@ def _counters(run: MeasuredRun, power: Table, rules: Ruleset) -> Iterator[Findin
             yield Finding(run.at(f"row {row + 1}: {name}", POWER.file), found, required)
 
 
-def _grid(run: MeasuredRun, clocks: Table, registers: Registers) -> Iterator[Finding]:
+def _grid(
+    run: MeasuredRun, clocks: Table, registers: Registers, rules: Ruleset
+) -> Iterator[Finding]:
     maximum = run.maximum_graphics_mhz
     if maximum is None or "graphics_mhz" not in clocks:
         return
     values = clocks["graphics_mhz"]
     off = (maximum - values) % registers.graphics_clock_step_mhz != 0
-    if np.mean(off) > _OFF_GRID:
+    if np.mean(off) > rules.clock_off_steps:
         found = f"{values[off][0]} MHz and {int(off.sum()) - 1} more samples"
         required = f"whole steps of {registers.graphics_clock_step_mhz} MHz below {maximum} MHz"
         yield Finding(run.at("column graphics_mhz", CLOCKS.file), found, required)
@@ -104,11 +102,12 @@ def _cadence(
     edges = window_edges(run.document.timing, run.table(WINDOWS.file))
     load = within(power, int(edges[0]), int(edges[-1]))
     lasted_ms = float(edges[-1] - edges[0]) * 1e-6
-    if lasted_ms < 2 * _FEWEST_STEPS * step_ms:
-        raise Unproven(f"less than {2 * _FEWEST_STEPS * step_ms} ms of load")
+    needed_ms = 2 * rules.minimum_power_steps * step_ms
+    if lasted_ms < needed_ms:
+        raise Unproven(f"less than {needed_ms} ms of load")
     place = run.at("column power_average_mw under load", POWER.file)
     changes = np.flatnonzero(np.diff(load["power_average_mw"]))
-    if len(changes) < _FEWEST_STEPS:
+    if len(changes) < rules.minimum_power_steps:
         found = f"{len(changes)} steps in {lasted_ms:.0f} ms"
         yield Finding(place, found, f"one every {step_ms} ms")
         return

@@ -32,10 +32,6 @@ from kit.checker.rule import Finding, rule
 from kit.ruleset import Ruleset
 from kit.trace import CLOCKS, KERNELS, POWER, WINDOWS
 
-# A few windows may agree by chance; a clock that stands still, or two levels of it, says nothing.
-_FEWEST_WINDOWS = 3
-_FEWEST_READINGS = 21
-_FEWEST_VALUES = 5
 _SERIES = (
     (CLOCKS.file, "graphics_mhz"),
     (CLOCKS.file, "sm_mhz"),
@@ -51,7 +47,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     seen: dict[tuple[str, str, bytes], str] = {}
     for case in bundle.cases.values():
         for run in case.runs:
-            for file, column, content in _series(run):
+            for file, column, content in _series(run, rules):
                 first = seen.setdefault((file, column, content), run.path)
                 if first != run.path:
                     found = f"{column} is that of {first}"
@@ -64,20 +60,20 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
             yield Finding(like.later, found, "ups and downs of its own")
 
 
-def _series(run: RunEvidence) -> Iterator[tuple[str, str, bytes]]:
+def _series(run: RunEvidence, rules: Ruleset) -> Iterator[tuple[str, str, bytes]]:
     windows = run.tables.get(WINDOWS.file)
-    if windows is not None and len(windows) >= _FEWEST_WINDOWS:
+    if windows is not None and len(windows) >= rules.copied_windows:
         yield WINDOWS.file, "duration_ns", windows["duration_ns"].tobytes()
     for file, column in _SERIES:
         table = run.tables.get(file)
-        if table is not None and column in table and _tells(table[column]):
+        if table is not None and column in table and _tells(table[column], rules):
             yield file, column, table[column].tobytes()
 
 
-def _tells(values: NDArray[np.int64]) -> bool:
-    if len(values) < _FEWEST_READINGS:
+def _tells(values: NDArray[np.int64], rules: Ruleset) -> bool:
+    if len(values) < rules.copied_readings:
         return False
-    for _ in range(_FEWEST_VALUES - 1):
+    for _ in range(rules.copied_values - 1):
         values = values[values != values[0]]
         if not len(values):
             return False
