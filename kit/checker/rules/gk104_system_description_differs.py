@@ -3,7 +3,8 @@
 ## What it checks
 On a GPU, the declared accelerator's name holds the name that every measured GPU gives itself, its
 memory is within the edition's margin of theirs, and no more GPUs were measured than a node is said
-to have. Framework and operating system are those that were measured.
+to have. Framework, operating system,
+processor, cores and host memory are those that were measured.
 
 ## Why it matters
 Readers compare systems by their description. It must describe what ran.
@@ -41,6 +42,21 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     if system.operating_system != environment.operating_system:
         required = f"{environment.operating_system}, as in {ENVIRONMENT}"
         yield Finding(f"{SYSTEM}: operating_system", system.operating_system, required)
+    for name, declared, measured in (
+        ("host_processor_model_name", system.host_processor_model_name, environment.cpu_model),
+        (
+            "host_processor_core_count",
+            system.host_processor_core_count,
+            environment.cpu_logical_cores,
+        ),
+        (
+            "host_memory_capacity_bytes",
+            system.host_memory_capacity_bytes,
+            environment.memory_bytes,
+        ),
+    ):
+        if declared is not None and declared != measured:
+            yield Finding(f"{SYSTEM}: {name}", str(declared), f"{measured}, as in {ENVIRONMENT}")
 
 
 def _accelerators(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:

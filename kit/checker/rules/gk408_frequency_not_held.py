@@ -4,7 +4,7 @@
 Every graphics clock sample of the profiling interval lies within one clock step of the requested
 clock, and there are enough samples to say so. Where the kit locked the clock itself, the journal
 holds for each device one lock of that clock that NVML took before the first run and reset after the
-last one.
+last one. A test at a fixed power has no lock.
 
 ## Why it matters
 A locked clock is a request; power and thermal control overrule it silently. Without samples that
@@ -39,6 +39,10 @@ from kit.trace import CLOCKS
 def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     """Compare every clock sample with the requested clock."""
     if bundle.plan.test_type.name != "fixed_frequency":
+        if records := bundle.journal.clock_locks:
+            place = f"{layout.JOURNAL}: clock_locks"
+            yield Finding(place, f"{len(records)} locks", "none in a test at a fixed power")
+            return
         raise NotApplicable("the test is not at a fixed frequency")
     wanted = bundle.plan.test_type.clock_mhz
     if wanted is None:

@@ -37,6 +37,9 @@ def test_honest(bundle):
         ("framework", "jax 0.11.20"),
         ("framework", "jax"),
         ("operating_system", "Ubuntu 22.04"),
+        ("host_processor_model_name", "AMD EPYC 9965"),
+        ("host_processor_core_count", 192),
+        ("host_memory_capacity_bytes", 2**42),
     ],
 )
 def test_declared_otherwise(field, value):

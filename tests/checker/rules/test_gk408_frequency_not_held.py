@@ -97,6 +97,13 @@ def locked(*locks, lock=True):
     return replace(bundle, journal=replace(bundle.journal, clock_locks=locks))
 
 
+def test_a_lock_in_a_test_at_a_fixed_power_fails():
+    bundle = honest_gpu("closed")
+    broken = replace(bundle, journal=replace(bundle.journal, clock_locks=(LOCK,)))
+    (finding,) = findings(CODE, broken)
+    assert (finding.found, changed(broken)) == ("1 locks", {CODE: "fail"})
+
+
 def test_a_lock_that_nvml_took_and_reset_passes():
     assert changed(locked(LOCK)) == {}
     assert changed(locked(replace(LOCK, reset_by="launcher"))) == {}

@@ -1,0 +1,189 @@
+"""Replicates that are copies, too few, or chosen."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from battery.bases import CLOSED
+from battery.forging import columns, end_fits, kernels, lasting, numbered, runs, time_line
+from battery.registry import manipulation
+from bundles import with_fields, with_plan
+from kit.bundle import layout
+from kit.trace import CLOCKS, POWER, WINDOWS
+
+
+def _copies(bundle, *changes, case=CLOSED):
+    """The later runs are the first one at their own times, each changed by `changes(run, n)`."""
+    first, *others = bundle.cases[case].runs
+    kept = [first]
+    for other in others:
+        number = other.document.number
+        shift = other.document.started_ns - first.document.started_ns
+        run = numbered(bundle, time_line(lambda ns, s=shift: ns + s)(first), number)
+        for change in changes:
+            run = change(run, number)
+        # The run's end stays where the journal has it.
+        kept.append(
+            replace(
+                run,
+                document=replace(
+                    run.document, ended_ns=min(run.document.ended_ns, other.document.ended_ns)
+                ),
+            )
+        )
+    return replace(
+        bundle, cases=bundle.cases | {case: replace(bundle.cases[case], runs=tuple(kept))}
+    )
+
+
+@manipulation("GK604", "M26", base="closed")
+def copied(bundle):
+    """Every replicate is the first run at another time."""
+    return _copies(bundle)
+
+
+def _windows(run, number, spread=2e-4):
+    draw = np.random.default_rng(number)
+    lasted = run.tables[WINDOWS.file]["duration_ns"]
+    factor = 1 + draw.normal(2e-4 * number, spread, len(lasted))
+    return end_fits(lasting(run, lasted * factor), run)
+
+
+def _telemetry(run, number, milliwatts=400):
+    draw = np.random.default_rng(number + 100)
+    clocks, power = run.tables[CLOCKS.file], run.tables[POWER.file]
+    step = 15 * draw.integers(-1, 2, len(clocks)) * (draw.random(len(clocks)) < 0.3)
+    step[clocks["graphics_mhz"] == clocks["graphics_mhz"].max()] = 0
+    run = columns(CLOCKS.file, graphics_mhz=lambda v: v + step, sm_mhz=lambda v: v + step)(run)
+    return columns(
+        POWER.file,
+        power_instant_mw=lambda v: v + draw.integers(-5 * milliwatts, 5 * milliwatts, len(power)),
+        power_average_mw=lambda v: v + draw.integers(-milliwatts, milliwatts, len(power)),
+    )(run)
+
+
+def _kernels(run, number):
+    return kernels(1 + 2e-4 * number)(run)
+
+
+@manipulation(
+    "GK604",
+    "M26",
+    base="closed",
+    variants={
+        "windows": {"changes": (_windows,)},
+        "telemetry": {"changes": (_telemetry,)},
+        "windows_and_trace": {"changes": (_windows, _kernels)},
+    },
+)
+def copied_and_jittered_in_part(bundle, changes):
+    """Copies of the first run, some of their series jittered."""
+    return _copies(bundle, *changes)
+
+
+@manipulation("GK604", "M26", base="closed")
+def copied_and_jittered(bundle):
+    """Copies of the first run, every series jittered a little."""
+    return _copies(bundle, _windows, _telemetry, _kernels)
+
+
+@manipulation("GK604", "M26", base="closed")
+def copied_shifted_by_a_sample(bundle):
+    """Copies of the first run whose series are rotated by one sample."""
+
+    def roll(run, number):
+        for file in (CLOCKS.file, POWER.file):
+            own = {
+                n: lambda v: np.roll(v, number)
+                for n in run.tables[file].columns
+                if n.endswith(("_mhz", "_mw"))
+            }
+            run = columns(file, **own)(run)
+        return run
+
+    return _copies(bundle, _windows, roll, _kernels)
+
+
+@manipulation(
+    "GK602", "M26", base="closed", variants={"x1.03": {"factor": 1.03}, "x0.97": {"factor": 0.97}}
+)
+def range_too_wide(bundle, factor):
+    """One replicate is slower or faster than the edition lets them differ."""
+
+    def change(run):
+        return end_fits(lasting(run, run.tables[WINDOWS.file]["duration_ns"] * factor), run)
+
+    return runs(bundle, change, kernels(factor), numbers=(2,))
+
+
+@manipulation("GK607", "M26", base="closed")
+def programs_differ(bundle):
+    """The third replicate launched another program."""
+    ((name, text),) = bundle.cases[CLOSED].hlo.items()
+    other = text.replace('"selected_algorithm":"0"', '"selected_algorithm":"7"')
+    new = layout.hlo_name(other)
+    case = bundle.cases[CLOSED]
+    changed = tuple(
+        replace(run, document=with_fields(run.document, executable__hlo=new))
+        if run.document.number == 3
+        else run
+        for run in case.runs
+    )
+    return replace(
+        bundle,
+        cases=bundle.cases | {CLOSED: replace(case, runs=changed, hlo={name: text, new: other})},
+    )
+
+
+@manipulation("GK607", "M26", base="closed")
+def tunings_differ(bundle):
+    """The third replicate replayed other tuning results."""
+    case = bundle.cases[CLOSED]
+    other = next(iter(case.autotune.values())) + "\n"
+    new = layout.autotune_name(other)
+
+    def change(run):
+        options = run.document.executable.options | {"xla_gpu_load_autotune_results_from": new}
+        found = with_fields(run.document, executable__autotune=new, executable__options=options)
+        return replace(run, document=found)
+
+    changed = tuple(change(run) if run.document.number == 3 else run for run in case.runs)
+    return replace(
+        bundle,
+        cases=bundle.cases
+        | {CLOSED: replace(case, runs=changed, autotune=case.autotune | {new: other})},
+    )
+
+
+@manipulation("GK003", "M26", base="closed")
+def number_exchanged(bundle):
+    """Two runs' documents bear each other's number."""
+    first, second, third = bundle.cases[CLOSED].runs
+    swapped = (
+        replace(first, document=second.document),
+        replace(second, document=first.document),
+        third,
+    )
+    return replace(
+        bundle, cases=bundle.cases | {CLOSED: replace(bundle.cases[CLOSED], runs=swapped)}
+    )
+
+
+@manipulation("GK602", "M26", base="closed")
+def two_replicates(bundle):
+    """Two runs of each case, as the plan asks for two."""
+    cases = {
+        name: replace(c, runs=c.runs[:2], record=replace(c.record, runs=c.record.runs[:2]))
+        for name, c in bundle.cases.items()
+    }
+    found = tuple(e for e in bundle.journal.entries if e.run != 3)
+    journal = replace(
+        bundle.journal, entries=tuple(replace(e, sequence=i) for i, e in enumerate(found))
+    )
+    return replace(with_plan(bundle, replicates=2), cases=cases, journal=journal)
+
+
+@manipulation("GK604", "M26", base="cpu")
+def host_runs_copied(bundle):
+    """A CPU host's second run of a case is its first one again."""
+    return _copies(bundle, case="square_256-fp32-nn")
