@@ -14,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import fmean
 
+from kit import own_process
 from kit.bundle.documents import parse_document
 from kit.counters import (
     BYTES,
@@ -36,7 +37,7 @@ from kit.evidence import Run
 from kit.plan import DispatchMode
 from kit.records import to_json
 from kit.runner import ncu
-from kit.runner.child import python, stop
+from kit.runner.child import stop
 from kit.runner.counted import Counted, CountJob, Series, read
 from kit.runner.failure import recordable
 from kit.runner.job import Job
@@ -175,7 +176,7 @@ class _Rerun:
         build = (launched.implementation, tuned)
         asked = CountJob(self.job, tool, mode, self._sets, *build, counters, str(report))
         path.write_text(json.dumps(to_json(asked)), encoding="utf-8")
-        child = python("kit.runner.counted", str(path))
+        child = own_process.command("kit.runner.counted", str(path))
         # Nsight Compute and the samplers need device memory of their own.
         environment = worker_environment(self.job, os.environ) | {
             "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
