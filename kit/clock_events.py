@@ -6,15 +6,11 @@ written down here because whoever judges a bundle has no NVML.
 
 from dataclasses import dataclass
 
-GPU_IDLE = 0x1
-APPLICATIONS_CLOCKS = 0x2
 SW_POWER_CAP = 0x4
 HW_SLOWDOWN = 0x8
-SYNC_BOOST = 0x10
 SW_THERMAL_SLOWDOWN = 0x20
 HW_THERMAL_SLOWDOWN = 0x40
 HW_POWER_BRAKE_SLOWDOWN = 0x80
-DISPLAY_CLOCKS = 0x100
 
 
 @dataclass(frozen=True, slots=True)

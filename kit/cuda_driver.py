@@ -12,7 +12,6 @@ from kit.errors import MeasurementError
 
 _ATTRIBUTES = {
     "sm_count": 16,
-    "memory_clock_khz": 36,
     "memory_bus_bits": 37,
     "l2_bytes": 38,
     "major": 75,
@@ -58,13 +57,6 @@ def visible_devices() -> int:
     count = ctypes.c_int()
     _call(_library().cuDeviceGetCount, ctypes.byref(count))
     return count.value
-
-
-def driver_version() -> str:
-    """The CUDA version the driver supports, such as `13.0`."""
-    version = ctypes.c_int()
-    _call(_library().cuDriverGetVersion, ctypes.byref(version))
-    return f"{version.value // 1000}.{version.value % 1000 // 10}"
 
 
 def describe(ordinal: int = 0) -> CudaDevice:

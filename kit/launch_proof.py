@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from kit.execution import XLA_TYPES
-from kit.hlo.census import census, forget_texts, module
+from kit.hlo.census import census
 from kit.hlo.dataflow import outputs
 from kit.hlo.module import Array, Module, array, elements
+from kit.hlo.text import forget_texts, parsed
 from kit.hlo.values import Argument, Axis, Dimension, Factor, Lost, Product, Value, flat, sizes
 from kit.number_format import NumberFormat
 from kit.surfaces import Surface, element_type, inputs
@@ -49,7 +50,7 @@ def prove(text: str, workload: Workload, row: NumberFormat, sets: int) -> Proof:
     Raises:
         ValueError: the text cannot be read.
     """
-    found = module(text)
+    found = parsed(text)
     wrong = tuple(_argument_faults(found, workload, row, sets))
     if wrong:
         return Proof(wrong, ())
@@ -82,6 +83,7 @@ def prove(text: str, workload: Workload, row: NumberFormat, sets: int) -> Proof:
 def forget() -> None:
     """Let go of the programs that were read."""
     prove.cache_clear()
+    census.cache_clear()
     forget_texts()
 
 

@@ -33,19 +33,8 @@ def grid_side(sets: int) -> int:
 
 def sample_grid(seed: str, workload: Workload, sets: int, buffer_set: int) -> Grid:
     """Positions to sample in one output buffer, drawn from the run's sample seed."""
-    return _grids(*_draws(seed, workload, sets, np.array([buffer_set], np.uint32)))[0]
-
-
-def sample_grids(seed: str, workload: Workload, sets: int) -> list[Grid]:
-    """Positions to sample in every output buffer."""
-    return _grids(*_draws(seed, workload, sets, np.arange(sets, dtype=np.uint32)))
-
-
-def _grids(*draws: NDArray[np.int64]) -> list[Grid]:
-    return [
-        Grid(batch, *(tuple(sorted(set(drawn))) for drawn in drawns))
-        for batch, *drawns in zip(*(drawn.tolist() for drawn in draws), strict=True)
-    ]
+    batch, rows, columns = _draws(seed, workload, sets, np.array([buffer_set], np.uint32))
+    return Grid(int(batch[0]), *(tuple(np.unique(drawn).tolist()) for drawn in (rows, columns)))
 
 
 def _draws(

@@ -78,8 +78,8 @@ class Backend:
 
     name: str
     platform: Platform
-    dispatch: Literal["auto", "single", "unrolled", "device_loop"]
-    implementation: Literal["library", "triton", "best"]
+    dispatch: Literal["auto", DispatchMode]
+    implementation: Literal[Implementation, "best"]
     tuning_attempts: int
 
 

@@ -1,6 +1,8 @@
 """The thresholds of every edition, each in one place; the runner's preflight uses the same.
 
-Where a figure was calibrated on recorded H200 runs, the comment names what those runs showed.
+Where a figure was calibrated on recorded H200 runs, the comment names what those runs showed. What
+no edition decides stands beside its use: how much this kit recomputes, and what a round, whose
+bundles may be of several editions, is held to.
 """
 
 from dataclasses import dataclass
@@ -43,7 +45,7 @@ class Ruleset:
     clock_mean_range: float = 0.028
     # The runner stops its warm-up as soon as it is steady, at the edge. Profiling begins up to
     # 0.1 s later, when the launch queue has drained: judged there by the same limits, 9 % of
-    # replayed H200 warm-ups were refused; by 1.6 times these, none of 450.
+    # replayed H200 warm-ups were refused; by 1.6 times these, none of 450. A little more is left.
     settled_slack: float = 1.75
     # A fixed-frequency clock is held when every sample is within one step.
     clock_step_mhz: int = 15
@@ -91,6 +93,8 @@ class Ruleset:
     cycles_difference: float = 0.015
     cycles_gap_ns: float = 100.0
     cycles_after_s: float = 1.0
+    # Shorter stretches hold too few samples of a clock that swings once a second.
+    cycles_stretch_s: float = 1.0
     # The host slope launches what lasts a second by the host's estimate over the warm-up: 0.3 % off
     # at most in 9 H200 tests. It takes four such spans; earlier kits did without the first one.
     slope_s: float = 1.0
@@ -129,12 +133,25 @@ class Ruleset:
     # From an attempt's start to that of its process: 0.61 s at most in 42 attempts that tuned
     # nothing, on 16 cores and on two. A busy host takes longer.
     attempt_start_s: float = 30.0
+    # As many steps of the average-power register are needed to know how often it steps.
+    minimum_power_steps: int = 10
     # Steps of the average-power register: 98.6 to 109.5 ms on average in 64 H200 tests for a
     # register of 100 ms. Two equal values hide a step, the more often the steadier the power is.
     power_step_early: float = 0.03
     power_step_late: float = 0.25
     # A register of 100 ms shows in samples that are at least 1.5 times as frequent.
     power_step_sampling: float = 0.65
+    # The share of clock samples that may lie off the device's steps: none did, in 100,000.
+    clock_off_steps: float = 0.01
+    # The hardware slowdown's bit flashes as the performance state changes: one sample may show it.
+    bare_slowdown_samples: int = 1
+    # No processor works below 1 °C (a sensor that does not answer reads 0) or above 125 °C, where
+    # silicon is shut down.
+    temperature_least_c: int = 1
+    temperature_most_c: int = 125
+    # The average looks back over a second: under so much load it moves at least once.
+    moving_power_s: float = 2.0
+    moving_power_samples: int = 20
     # A counter of ns was read 43 ms ahead of its next reading in one of 39 H200 tests: less than
     # its register's step of 100 ms.
     counter_back_s: float = 0.1
@@ -169,6 +186,14 @@ class Ruleset:
     replicate_range: float = 0.02
     # Part of the default limit that may differ from the table's TDP before it is remarked on.
     default_limit_difference: float = 0.01
+    # Fewer windows or readings may agree by chance, and a clock that stands still, or moves between
+    # a few levels, does so honestly.
+    copied_windows: int = 3
+    copied_readings: int = 21
+    copied_values: int = 5
+    # Two windows of a run agree in 0.1 % of all pairs at most in 5,700 windows of 56 runs, of which
+    # no two neighbours agreed with two others: four in a row would in one of 10^8 runs.
+    repeated_windows: int = 4
     # Copied runs keep the order of ups and downs, whatever noise is put on them: of four series of
     # windows, clock and power, the second most alike correlates by 0.63 at most in 210 pairs of
     # real runs, three shifts either way, and by 0.95 and more in jittered copies.
@@ -237,6 +262,8 @@ class Ruleset:
     # Counts of a random buffer: at 7 standard deviations one honest count in 4e11 is refused, so
     # that a round of a thousand bundles, 3e8 counts, refuses none.
     buffer_sigmas: float = 7.0
+    # On top of them, for expected counts near none, which are not normal.
+    buffer_small_count: int = 6
     # None of 38,000 bursts on an H200 failed or was late. A late one still reads a true value, and
     # GK401 bounds what may be missing in one place; a driver that fails oftener is not to be
     # trusted.

@@ -36,6 +36,12 @@ def device_span_ns(windows: Table) -> int:
     return sum(windows["duration_ns"].tolist())
 
 
+def mean_period_ns(windows: Table) -> float:
+    """Device time of all windows over their launches; the table has a row or more."""
+    launches: int = sum(windows["launches"].tolist())
+    return device_span_ns(windows) / launches
+
+
 def host_lead_ns(timing: TimingRecord, windows: Table) -> NDArray[np.int64]:
     """How long before the device ended each window the host had handed over its last launch.
 

@@ -111,6 +111,10 @@ POWER = TableContract(
     ),
     ordered_by="t_ns",
 )
+POWER_COUNTERS_NS = tuple(
+    column.name for column in POWER.columns if column.optional and column.name.endswith("_ns")
+)
+"""Columns of `POWER` that count up the time for which something held the clock."""
 ENERGY = TableContract(
     "energy.csv",
     "the device's energy counter",

@@ -9,7 +9,6 @@ from typing import Literal
 
 Layout = Literal["nn", "nt", "tn", "tt"]
 Operand = Literal["a", "b"]
-LAYOUTS: tuple[Layout, ...] = ("nn", "nt", "tn", "tt")
 
 
 @dataclass(frozen=True, slots=True)

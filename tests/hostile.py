@@ -5,7 +5,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from kit.checker.judged import judged
+from kit.checker.output.judged import judged
 from kit.checker.rule import Finding
 from kit.checker.traits import Traits
 from kit.checker.verdict import CaseFigures, Headline, RuleResult, Verdict, Waiver

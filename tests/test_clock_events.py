@@ -7,15 +7,11 @@ from kit import clock_events
 from kit.trace import POWER
 
 NVML_NAMES = {
-    "GPU_IDLE": "nvmlClocksEventReasonGpuIdle",
-    "APPLICATIONS_CLOCKS": "nvmlClocksEventReasonApplicationsClocksSetting",
     "SW_POWER_CAP": "nvmlClocksEventReasonSwPowerCap",
     "HW_SLOWDOWN": "nvmlClocksThrottleReasonHwSlowdown",
-    "SYNC_BOOST": "nvmlClocksEventReasonSyncBoost",
     "SW_THERMAL_SLOWDOWN": "nvmlClocksEventReasonSwThermalSlowdown",
     "HW_THERMAL_SLOWDOWN": "nvmlClocksThrottleReasonHwThermalSlowdown",
     "HW_POWER_BRAKE_SLOWDOWN": "nvmlClocksThrottleReasonHwPowerBrakeSlowdown",
-    "DISPLAY_CLOCKS": "nvmlClocksEventReasonDisplayClockSetting",
 }
 
 

@@ -1,6 +1,7 @@
 """Every option of every group makes a valid plan, and says what its name promises."""
 
 import re
+from typing import get_args
 
 import pytest
 import yaml
@@ -12,7 +13,7 @@ from kit.resources import CONFIGS, SCHEMAS
 from kit.ruleset import CURRENT, ruleset
 from kit.telemetry import sources
 from kit.timing import methods
-from kit.workload import LAYOUTS
+from kit.workload import Layout
 
 GROUPS = (
     "workload", "number_format", "backend", "timing", "telemetry", "phases", "test_type",
@@ -122,7 +123,7 @@ def test_formats_are_all_of_them():
     assert [case.number_format for case in cases] == list(FORMATS)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", get_args(Layout))
 @pytest.mark.parametrize("number_format", FORMATS)
 def test_every_format_may_be_asked_for_in_every_layout(number_format, layout):
     (case,) = plan_of(f"number_format={number_format}", f"workload.layout={layout}").cases

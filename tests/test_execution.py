@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import jax
 import jax.numpy as jnp
@@ -11,10 +12,11 @@ from bundles import honest_gpu
 from hlo_texts import library_gemms
 from kit.backends.jax_product import product, specification
 from kit.execution import execution
-from kit.hlo.census import census, normalise
+from kit.hlo.census import census
+from kit.hlo.text import normalise
 from kit.number_format import FORMATS, number_format
 from kit.surfaces import inputs
-from kit.workload import LAYOUTS, Workload
+from kit.workload import Layout, Workload
 
 H200 = Path(__file__).parent / "data" / "h200" / "hlo"
 RECORDED = sorted(path.name.removesuffix(".hlo.txt") for path in H200.glob("*.hlo.txt"))
@@ -49,7 +51,7 @@ def compiled(name, layout="", batch=1, size=64):
 
 
 @pytest.mark.parametrize("name", ["fp64", "fp32", "int8"])
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", get_args(Layout))
 @pytest.mark.parametrize("batch", [1, 5])
 def test_a_processor_multiplies_its_own_types_in_every_layout(name, layout, batch):
     work, text = compiled(name, layout, batch)
@@ -61,7 +63,7 @@ def test_a_processor_multiplies_its_own_types_in_every_layout(name, layout, batc
 
 
 @pytest.mark.parametrize("name", ["e4m3", "e5m2_e4m3_f32", "mxfp8", "nvfp4"])
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", get_args(Layout))
 def test_a_processor_emulates_narrow_types_and_the_reason_says_in_what(name, layout):
     work, text = compiled(name, layout)
     found = ran(text, name, HOST)

@@ -4,6 +4,7 @@ The digests were taken from arrays that JAX drew on an H200, and are those of JA
 """
 
 import hashlib
+from typing import get_args
 
 import jax
 import jax.numpy as jnp
@@ -30,7 +31,7 @@ from kit.fill import (
 )
 from kit.number_format import FORMATS, number_format
 from kit.surfaces import element_type, elements, inputs, shape
-from kit.workload import LAYOUTS, Workload
+from kit.workload import Layout, Workload
 
 MEGABYTE = np.arange(2**20, dtype=np.uint64)
 SEED = "0123456789abcdef"
@@ -132,7 +133,7 @@ def test_int8_holds_the_whole_range_and_not_the_truncated_one():
     assert 0.003 < np.mean(values == 0) < 0.005
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", get_args(Layout))
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize("name", ["bf16", "fp64", "int8"])
 def test_any_row_and_column_is_that_of_the_whole_array(layout, batch, name):
@@ -183,7 +184,7 @@ def test_a_zero_fill_is_zero_in_the_operands_type():
 
 
 @pytest.mark.parametrize("name", ["mxfp8", "nvfp4"])
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", get_args(Layout))
 def test_rows_carry_their_scales(name, layout):
     """Row by row, against whole buffers multiplied by their whole, repeated scales."""
     row = number_format(name)

@@ -8,8 +8,9 @@ import pytest
 from jax import lax
 
 from hlo_texts import plain_dots
-from kit.execution import XLA_TYPES
-from kit.hlo.census import census, normalise
+from kit.execution import XLA_TYPES, types_read
+from kit.hlo.census import census
+from kit.hlo.text import normalise
 from kit.number_format import number_format
 from recorded import FOLDER
 
@@ -43,7 +44,7 @@ def test_a_real_executable_holds_its_gemms_and_nothing_else(gemms, operand, name
     output = "int32" if operand == "int8" else operand
     found = census(normalise(compiled(operand, output, gemms=gemms)))
     assert found.gemm_count == gemms
-    assert found.operand_types == {name}
+    assert types_read(found) == name
     assert (found.extra, found.loop_control) == ({}, 0)
 
 
@@ -51,7 +52,7 @@ def test_a_real_executable_that_emulates_its_type_says_so():
     """No CPU multiplies fp8: XLA converts to a wider type and multiplies that."""
     found = census(normalise(compiled("float8_e4m3fn", "bfloat16", dims=((1,), (1,)))))
     assert found.gemm_count == 1
-    assert "f8e4m3fn" not in found.operand_types
+    assert "f8e4m3fn" not in types_read(found)
     assert found.extra["convert"] >= 2
 
 
@@ -138,7 +139,7 @@ def test_executables_of_a_real_h200_hold_their_gemms_and_nothing_else(path):
     target = "__cublas$lt$matmul$f8" if name == "e4m3" else "__cublas$lt$matmul"
     sets = {"bf16": 30, "int8": 4}  # of the loops
     assert found.gemms == {target: sets[name] * 16 if looped else 1}
-    assert found.operand_types == {XLA_TYPES[number_format(name).a]}
+    assert types_read(found) == XLA_TYPES[number_format(name).a]
     assert found.extra == {}
     assert found.loop_control == (16 + 1 if looped else 0)
     assert normalise(text) == text
@@ -162,7 +163,7 @@ def test_the_tests_own_texts_are_read_as_real_ones_are():
     ours = census(plain_dots(case, 3))
     theirs = census(normalise(real))
     assert ours.gemm_count == theirs.gemm_count
-    assert (ours.operand_types, ours.extra) == (theirs.operand_types, theirs.extra)
+    assert (types_read(ours), ours.extra) == (types_read(theirs), theirs.extra)
     assert ours.precisions == theirs.precisions == {"HIGHEST"}
 
 

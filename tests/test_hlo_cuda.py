@@ -8,6 +8,7 @@ import pytest
 
 from bundles import honest_gpu
 from hlo_texts import library_gemms
+from kit.execution import types_read
 from kit.hlo.census import census
 from kit.hlo.module import parse_module
 
@@ -18,7 +19,7 @@ CASES = honest_gpu().plan.cases
 def test_cublaslt_calls_are_counted_with_the_types_they_read(gemms):
     found = census(library_gemms(CASES[0], gemms))
     assert found.gemms == {"__cublas$lt$matmul": gemms}
-    assert found.operand_types == {"bf16"}
+    assert types_read(found) == "bf16"
     assert found.extra == {}
 
 
@@ -49,7 +50,7 @@ CALL = RESULT + ' custom-call({}), custom_call_target="__cublas$lt$matmul{}"'
 def test_an_fp8_call_reads_fp8_and_its_scales_are_no_operands():
     found = census(module(f"  ROOT %c = {CALL.format('%q, %r, %one, %one', '$f8')}"))
     assert found.gemms == {"__cublas$lt$matmul$f8": 1}
-    assert found.operand_types == {"f8e4m3fn"}
+    assert types_read(found) == "f8e4m3fn"
 
 
 def test_an_fp8_product_that_became_f16_is_seen_with_its_conversions():
@@ -57,7 +58,7 @@ def test_an_fp8_product_that_became_f16_is_seen_with_its_conversions():
   %rh = f16[64,64]{{1,0}} convert(%r)
   ROOT %c = {CALL.format("%qh, %rh", "")}"""
     found = census(module(body))
-    assert found.operand_types == {"f16"}
+    assert types_read(found) == "f16"
     assert found.extra == {"convert": 2}
 
 
@@ -96,7 +97,7 @@ TRITON_CALL = (
 def test_a_triton_fusion_is_one_product_and_its_inner_work_is_named():
     found = census(module(f"  ROOT {TRITON_CALL}", TRITON))
     assert found.gemms == {"fusion": 1}
-    assert found.operand_types == {"bf16"}
+    assert types_read(found) == "bf16"
     assert found.extra == {"convert": 1}
 
 
@@ -150,7 +151,7 @@ def test_a_loops_body_counts_once_for_each_trip_and_its_counter_apart():
     calls = "\n".join(f"  %c.{i} = {CALL.format('%x, %x', '')}" for i in range(3))
     found = census(loop(calls))
     assert found.gemms == {"__cublas$lt$matmul": 48}
-    assert found.operand_types == {"bf16"}
+    assert types_read(found) == "bf16"
     assert found.extra == {}
     assert found.loop_control == 17  # an addition a trip and one copy
 

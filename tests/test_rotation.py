@@ -1,5 +1,7 @@
 """Footprints, sets and chunks, against sums by hand and against counting."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ from kit.rotation import (
     trips_per_call,
     uses_per_set,
 )
-from kit.workload import LAYOUTS, Workload
+from kit.workload import Layout, Workload
 
 H200_L2 = 62_914_560
 
@@ -38,7 +40,7 @@ H200_L2 = 62_914_560
         ("nvfp4", 48 + 80 + 6 + 10, 2 * 15),  # two elements a byte, one scale for 16
     ],
 )
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", get_args(Layout))
 @pytest.mark.parametrize("batch", [1, 7])
 def test_bytes_are_those_of_the_formats_own_bits(name, inputs, outputs, layout, batch):
     work = Workload("w", 3, 5, 32, batch, layout)

@@ -22,7 +22,7 @@ from kit.backends.jax_product import array_shape, product, specification
 from kit.errors import MeasurementError
 from kit.evidence import Executable
 from kit.fill import buffer_key
-from kit.hlo.census import normalise
+from kit.hlo.text import normalise
 from kit.number_format import NumberFormat, number_format
 from kit.plan import Case, DispatchMode, Fill, Implementation, Platform
 from kit.rotation import input_bytes, output_bytes, sets_per_call, trips_per_call

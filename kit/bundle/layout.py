@@ -1,7 +1,6 @@
-"""Every file of a bundle: where it lies, and which schema its document follows."""
+"""Every file of a bundle: where it lies, and what it is called."""
 
 import hashlib
-from pathlib import PurePosixPath
 
 BAG_FILES = ("bag-info.txt", "bagit.txt", "manifest-sha256.txt", "tagmanifest-sha256.txt")
 PAYLOAD = "data"
@@ -53,37 +52,10 @@ def hlo_file(case: str, name: str) -> str:
 
 
 def run_folder(case: str, device: str, number: int) -> str:
-    """Folder of one measured run."""
+    """Folder of one measured run: `run.json`, `trace.json`, and the tables of `kit.trace`."""
     return f"{case_folder(case)}/runs/{device}-{number:02d}"
-
-
-def run_file(case: str, device: str, number: int) -> str:
-    """Path of the run's document; its tables lie beside it under the names in `kit.trace`."""
-    return f"{run_folder(case, device, number)}/run.json"
-
-
-def trace_file(case: str, device: str, number: int) -> str:
-    """Path of the document about the run's kernel trace."""
-    return f"{run_folder(case, device, number)}/{TRACE}"
 
 
 def counters_file(case: str, device: str) -> str:
     """Path of the hardware counters of one case on one device."""
     return f"{case_folder(case)}/counters/{device}.json"
-
-
-def schema_of(path: str) -> str | None:
-    """Name of the schema that the JSON document at `path` follows, None for other files."""
-    fixed = {
-        PLAN: "plan",
-        SYSTEM: "system",
-        ENVIRONMENT: "environment",
-        JOURNAL: "journal",
-        RESULTS: "results",
-    }
-    if path in fixed:
-        return fixed[path]
-    if path.startswith(f"{CASES}/") and PurePosixPath(path).parent.name == "counters":
-        return "counters"
-    names = {"case.json": "case", "run.json": "run", TRACE: "trace"}
-    return names.get(PurePosixPath(path).name)

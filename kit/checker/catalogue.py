@@ -13,7 +13,7 @@ from kit.checker import round_rules, rules
 from kit.checker.round_rule import RoundRule
 from kit.checker.rule import Rule
 
-AnyRule = TypeVar("AnyRule", Rule, RoundRule)
+Kind = TypeVar("Kind", Rule, RoundRule)
 
 
 @cache
@@ -36,13 +36,18 @@ def all_round_rules() -> tuple[RoundRule, ...]:
     return _load(round_rules, RoundRule)
 
 
+def whole_catalogue() -> tuple[Rule | RoundRule, ...]:
+    """The rules about one bundle, then those about a round."""
+    return (*all_rules(), *all_round_rules())
+
+
 def rule_codes() -> tuple[str, ...]:
     """The codes of all rules, by the names of their files: no rule is imported."""
     modules = (pkgutil.iter_modules(folder.__path__) for folder in (rules, round_rules))
     return tuple(sorted(entry.name[:5].upper() for names in modules for entry in names))
 
 
-def _load(folder: ModuleType, kind: type[AnyRule]) -> tuple[AnyRule, ...]:
+def _load(folder: ModuleType, kind: type[Kind]) -> tuple[Kind, ...]:
     found = []
     for module in pkgutil.iter_modules(folder.__path__, f"{folder.__name__}."):
         check = getattr(importlib.import_module(module.name), "check", None)

@@ -2,23 +2,20 @@
 
 import math
 from collections.abc import Iterable
+from dataclasses import fields
 
 import numpy as np
 
 from kit.bundle.reader import Bundle
+from kit.checker.limits import cut
 from kit.checker.recomputed import RecomputedCase, recompute
 from kit.checker.verdict import CaseFigures, Headline
 from kit.counters import dram_read_ratio
 from kit.number_format import number_format as row_of
 from kit.rotation import input_bytes
 
-_LONGEST_PROBLEM = 2000
-_MEASURED = (
-    "executed", "native", "period_ns", "flops_per_s", "spread", "replicate_range", "graphics_mhz",
-    "power_mw", "sol_fraction", "period_over_kernel", "dram_read_ratio",
-    "sol_fraction_at_maximum_clock", "datasheet_fraction", "energy_per_gemm_j",
-    "flops_per_s_per_watt",
-)  # fmt: skip
+_NAMING = ("id", "number_format", "runs", "problem")
+_MEASURED = tuple(field.name for field in fields(CaseFigures) if field.name not in _NAMING)
 
 
 def headline(bundle: Bundle) -> Headline:
@@ -76,9 +73,13 @@ def _figures(case_id: str, number_format: str, found: RecomputedCase | None) -> 
 
 
 def _absent(case_id: str, number_format: str, problem: str) -> CaseFigures:
-    problem = problem[:_LONGEST_PROBLEM]
-    unknown = dict.fromkeys(_MEASURED)
-    return CaseFigures(id=case_id, number_format=number_format, runs=0, problem=problem, **unknown)
+    return CaseFigures(
+        id=case_id,
+        number_format=number_format,
+        runs=0,
+        problem=cut(problem),
+        **dict.fromkeys(_MEASURED),
+    )
 
 
 def _median(values: Iterable[float | None]) -> float | None:

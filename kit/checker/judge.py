@@ -15,15 +15,21 @@ from kit.checker.catalogue import all_rules
 from kit.checker.extract import traits
 from kit.checker.headline import headline
 from kit.checker.integrity import integrity_findings
-from kit.checker.limits import MAXIMUM_FINDINGS, MAXIMUM_TEXT, bounded, cut
-from kit.checker.rule import Finding, NotApplicable, Outcome, Rule, Unproven
+from kit.checker.limits import MAXIMUM_FINDINGS, bounded, cut
+from kit.checker.rule import (
+    Finding,
+    NotApplicable,
+    Outcome,
+    Rule,
+    Severity,
+    Unproven,
+    outcome_of,
+)
 from kit.checker.signed import bundle_signature
 from kit.checker.traits import Traits
 from kit.checker.verdict import Headline, Judgement, RuleResult, Verdict, Waiver, decide
 from kit.errors import BundleError, KitError, UndecidableError
 from kit.ruleset import Ruleset, is_in_force, ruleset
-
-__all__ = ["MAXIMUM_FINDINGS", "MAXIMUM_TEXT", "Verdict", "judge", "run_rule"]
 
 INTEGRITY = "GK001"
 MAXIMUM_COUNTED = 100_000
@@ -97,7 +103,7 @@ def run_rule(rule: Rule, bundle: Bundle, rules: Ruleset) -> RuleResult:
         younger = f"a rule since edition {rule.since}; the bundle is of {rules.edition}"
         return RuleResult(rule.code, rule.name, "not_applicable", younger, (), 0)
     kept: list[Finding] = []
-    severities: set[str] = set()
+    severities: set[Severity] = set()
     total = 0
     stopped: Outcome | None = None
     reason = None
@@ -115,7 +121,7 @@ def run_rule(rule: Rule, bundle: Bundle, rules: Ruleset) -> RuleResult:
         stopped, reason = "not_applicable", cut(str(why))
     except Exception as error:  # noqa: BLE001 - one rule's bug must not hide the others' findings
         stopped, reason = "error", cut(_describe(error))
-    outcome: Outcome = "fail" if "fail" in severities else "warn" if severities else "pass"
+    outcome = outcome_of(severities)
     if stopped == "error" or (stopped is not None and outcome != "fail"):
         outcome = stopped
     return RuleResult(rule.code, rule.name, outcome, reason, tuple(kept), total)

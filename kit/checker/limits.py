@@ -4,7 +4,10 @@ from kit.checker.rule import Finding
 
 MAXIMUM_FINDINGS = 200
 MAXIMUM_TEXT = 2000
-"""Limits of `schemas/verdict.schema.json`: findings kept of one rule, characters of one text."""
+"""Limits of `schemas/verdict.schema.json`: findings kept of one rule, characters of one text.
+
+No format shows more of one text than that document holds.
+"""
 
 
 def cut(text: str) -> str:

@@ -1,6 +1,6 @@
 """The rules as documentation: a list, one rule's text, or the whole reference in Markdown."""
 
-from kit.checker.catalogue import all_round_rules, all_rules
+from kit.checker.catalogue import whole_catalogue
 from kit.checker.round_rule import RoundRule
 from kit.checker.rule import Rule
 from kit.errors import UsageError
@@ -11,7 +11,7 @@ AnyRule = Rule | RoundRule
 
 def rule_list() -> str:
     """One line a rule: code, name and the fault it finds."""
-    rules = _rules()
+    rules = whole_catalogue()
     width = max(len(rule.name) for rule in rules)
     return "\n".join(f"{rule.code}  {rule.name:<{width}}  {_summary(rule)}" for rule in rules)
 
@@ -22,7 +22,7 @@ def rule_text(code: str) -> str:
     Raises:
         UsageError: there is none.
     """
-    rules = {rule.code: rule for rule in _rules()}
+    rules = {rule.code: rule for rule in whole_catalogue()}
     wanted = code.upper()
     if wanted not in rules:
         raise UsageError(f"there is no rule {code!r}", hint=did_you_mean(wanted, rules))
@@ -31,12 +31,8 @@ def rule_text(code: str) -> str:
 
 def reference() -> str:
     """Every rule's text in one Markdown document."""
-    pages = "\n\n".join(_page(rule, 2) for rule in _rules())
+    pages = "\n\n".join(_page(rule, 2) for rule in whole_catalogue())
     return f"# Rules\n\n{pages}"
-
-
-def _rules() -> tuple[AnyRule, ...]:
-    return (*all_rules(), *all_round_rules())
 
 
 def _summary(rule: AnyRule) -> str:

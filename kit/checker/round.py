@@ -10,7 +10,7 @@ from dataclasses import replace
 from kit.checker.catalogue import all_round_rules
 from kit.checker.limits import MAXIMUM_FINDINGS, bounded, cut
 from kit.checker.round_rule import Member, RoundRule
-from kit.checker.rule import Finding, Outcome
+from kit.checker.rule import Finding, Outcome, outcome_of
 from kit.checker.verdict import Judgement, RuleResult, Verdict, Waiver, worst
 
 _ALONE = "no other bundle was given that could be read"
@@ -48,13 +48,10 @@ def _run(rule: RoundRule, members: Sequence[Member]) -> list[RuleResult]:
     except Exception as error:  # noqa: BLE001 - a rule's bug must not hide the other verdicts
         reason = cut(f"{type(error).__name__}: {error}")
         return [_result(rule, "error", reason=reason) for _ in members]
-    return [_result(rule, _outcome(findings), findings) for findings in found]
-
-
-def _outcome(findings: Sequence[Finding]) -> Outcome:
-    if any(finding.severity == "fail" for finding in findings):
-        return "fail"
-    return "warn" if findings else "pass"
+    return [
+        _result(rule, outcome_of([finding.severity for finding in findings]), findings)
+        for findings in found
+    ]
 
 
 def _result(

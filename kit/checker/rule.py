@@ -6,7 +6,7 @@ sound evidence. It may raise `Unproven` where the evidence it needs is missing a
 where the clause does not concern this bundle.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -30,6 +30,13 @@ class Finding:
     found: str
     required: str
     severity: Severity = "fail"
+
+
+def outcome_of(severities: Collection[Severity]) -> Outcome:
+    """What the findings of a rule that came to its end amount to."""
+    if "fail" in severities:
+        return "fail"
+    return "warn" if severities else "pass"
 
 
 class Unproven(Exception):  # noqa: N818 - an outcome, not an error

@@ -33,6 +33,17 @@ class MeasuredRun:
         """The row of the case's number format."""
         return number_format(self.case.number_format)
 
+    @property
+    def maximum_graphics_mhz(self) -> int | None:
+        """The device's highest graphics clock; None where it is not known."""
+        return self.device.maximum_graphics_mhz if self.device else None
+
+    @property
+    def sampling_periods_ns(self) -> dict[str, int]:
+        """How often each table was sampled, by its file name."""
+        health = self.document.telemetry.health
+        return {entry.table: entry.period_ns for entry in health}
+
     def at(self, place: str, file: str = "run.json") -> str:
         """A finding's place in one of the run's files."""
         return f"{self.evidence.path}/{file}: {place}"

@@ -7,8 +7,6 @@ from kit.evidence import KernelTrace
 from kit.kernels import KernelFigures, figures, is_named
 from kit.trace import KERNELS
 
-__all__ = ["TRACE", "traced"]
-
 
 def traced(run: MeasuredRun) -> tuple[KernelTrace, KernelFigures]:
     """The trace's document and what its rows show.

@@ -10,6 +10,7 @@ from typing import Any
 
 from kit.bundle.strict_json import loads
 from kit.checker.catalogue import rule_codes
+from kit.checker.limits import MAXIMUM_TEXT
 from kit.checker.printable import printable
 from kit.checker.verdict import Waiver
 from kit.errors import BundleError, UsageError
@@ -17,7 +18,6 @@ from kit.nearest import did_you_mean
 from kit.records import from_json
 
 _NEVER_WAIVED = "GK001"
-_LONGEST_REASON = 2000
 
 
 def read_waivers(path: Path) -> tuple[Waiver, ...]:
@@ -55,5 +55,5 @@ def _check(waiver: Waiver, place: str) -> None:
         raise ValueError(f"{place}.code: {_NEVER_WAIVED} cannot be waived")
     if not re.fullmatch(r"[0-9a-f]{64}", waiver.bundle):
         raise ValueError(f"{place}.bundle: must be the digest of a bundle, 64 hexadecimal digits")
-    if not 1 <= len(waiver.reason.strip()) <= _LONGEST_REASON:
-        raise ValueError(f"{place}.reason: must be 1 to {_LONGEST_REASON} characters")
+    if not 1 <= len(waiver.reason.strip()) <= MAXIMUM_TEXT:
+        raise ValueError(f"{place}.reason: must be 1 to {MAXIMUM_TEXT} characters")

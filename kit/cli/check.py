@@ -94,8 +94,8 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
 
     Several bundles are a round: they are also held against each other.
     """
-    from kit.checker.formats import FORMATS
-    from kit.checker.judged import judged
+    from kit.checker.output.formats import FORMATS
+    from kit.checker.output.judged import judged
     from kit.checker.round import compare
     from kit.checker.tree import find_bundles
     from kit.checker.verdict import EXIT_CODES, worst
@@ -201,7 +201,7 @@ def _unused(accepted: "Sequence[Waiver]", used: "set[Waiver]") -> list[str]:
 
 def _write_table(path: Path, verdicts: "Sequence[Verdict]") -> None:
     """Write the whole table or leave the old one: a reader never sees half of it."""
-    from kit.checker.summary_csv import summary_csv
+    from kit.checker.output.summary_csv import summary_csv
 
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:

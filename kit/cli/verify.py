@@ -73,8 +73,8 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
 
 
 def _text(found: "Verification") -> Iterator[str]:
+    from kit.checker.output.report import signature_text
     from kit.checker.printable import printable
-    from kit.checker.report import signature_text
 
     yield f"{found.subject:<12}  {printable(found.name, 400)}"
     if found.digest is not None:

@@ -10,14 +10,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from kit.hlo.bodies import FREE, Bodies, CountedProduct, counted, is_scalar, shapes_of
-from kit.hlo.module import Instruction, Module, parse_module
+from kit.hlo.module import Instruction, Module
 from kit.hlo.products import DOTS, Multiplication, multiplication
+from kit.hlo.text import MOST_REMEMBERED, parsed
 
 _CUDNN = re.compile(r'"kind":"__cudnn\$')
-_METADATA = re.compile(r', metadata=\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\}')
-_TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 _TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d{1,9})"')
-_CACHED = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,49 +45,8 @@ class Census:
         """Products in one call."""
         return sum(self.gemms.values())
 
-    @property
-    def operand_types(self) -> frozenset[str]:
-        """Every element type that a product reads."""
-        return frozenset(kind for _, *types in self.products for kind in types if kind)
 
-
-def normalise(text: str) -> str:
-    """Strip source locations, which name local paths and change without the program changing."""
-    kept: list[str] = []
-    in_table = False
-    for line in text.splitlines():
-        if line in _TABLES:
-            in_table = True
-        elif in_table:
-            in_table = bool(line)
-        else:
-            kept.append(_METADATA.sub("", line).rstrip())
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(kept).strip()) + "\n"
-
-
-def module(text: str) -> Module:
-    """`kit.hlo.module.parse_module`, once for all who read the same text, sound or not."""
-    found = _parsed(text)
-    if isinstance(found, str):
-        raise ValueError(found)  # noqa: TRY004 - the text is wrong, not its type
-    return found
-
-
-@lru_cache(maxsize=_CACHED)
-def _parsed(text: str) -> Module | str:
-    try:
-        return parse_module(text)
-    except ValueError as error:
-        return str(error)
-
-
-def forget_texts() -> None:
-    """Let go of the texts that were read."""
-    _parsed.cache_clear()
-    census.cache_clear()
-
-
-@lru_cache(maxsize=_CACHED)
+@lru_cache(maxsize=MOST_REMEMBERED)
 def census(text: str) -> Census:
     """Count the GEMMs and all other work of one call.
 
@@ -99,7 +56,7 @@ def census(text: str) -> Census:
     Raises:
         ValueError: the text is not an HLO module, or a loop's trips are not known from it.
     """
-    found = module(text)
+    found = parsed(text)
     tally = _Tally(Bodies(found.computations))
     calls: Counter[str] = Counter()
     for name, times in ((found.entry, 1), *loops(found)):
@@ -146,7 +103,7 @@ def loops(found: Module) -> Iterator[tuple[str, int]]:
 class _Tally:
     """What has been counted; fusions by name, so that each body is added up once in the end."""
 
-    bodies: "Bodies"
+    bodies: Bodies
     gemms: Counter[str] = field(default_factory=Counter)
     products: set[CountedProduct] = field(default_factory=set)
     flops: int | None = 0

@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -11,18 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO
 
+from kit import own_process
 from kit.evidence import Status
 
 KILL_AFTER_S = 5.0
 _TAIL = 2000
-
-
-def python(module: str, *arguments: str) -> list[str]:
-    """The command that runs a module of the kit with this Python.
-
-    `-P` keeps the working folder, which may hold anything, off the import path.
-    """
-    return [sys.executable, "-P", "-m", module, *arguments]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +48,7 @@ def reporting_child(
     ):
         try:
             process = subprocess.Popen(
-                python(module, str(request), str(write_end)),
+                own_process.command(module, str(request), str(write_end)),
                 env=environment,
                 stdin=stdin,
                 stdout=log,

@@ -8,14 +8,12 @@ killed at once does the clock stay locked.
 import os
 import select
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from time import monotonic
 
-import kit
+from kit import own_process
 from kit.errors import KitError, MeasurementError
 from kit.evidence import ClockLock
 from kit.runner.clock_guard import LockJob, NvmlAnswer, answer
@@ -134,13 +132,10 @@ class HeldLock:
 
 
 def _guard() -> "subprocess.Popen[bytes]":
-    root = str(Path(kit.__file__).resolve().parent.parent)
-    search = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
     return subprocess.Popen(
-        # -P keeps the working folder, which may hold anything, off the import path.
-        [sys.executable, "-P", "-m", "kit.runner.clock_guard"],
+        own_process.command("kit.runner.clock_guard"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": search},
+        env=own_process.with_kit(os.environ),
         start_new_session=True,
     )

@@ -14,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import fmean
 
+from kit import own_process
 from kit.bundle.documents import parse_document
 from kit.counters import (
     BYTES,
@@ -36,9 +37,9 @@ from kit.evidence import Run
 from kit.plan import DispatchMode
 from kit.records import to_json
 from kit.runner import ncu
-from kit.runner.child import python, stop
+from kit.runner.child import stop
 from kit.runner.counted import Counted, CountJob, Series, read
-from kit.runner.failure import shown
+from kit.runner.failure import recordable
 from kit.runner.job import Job
 from kit.runner.process import worker_environment
 
@@ -77,12 +78,12 @@ def rerun(job: Job, on_phase: Phase) -> DeviceCounters:
     path = Path(job.run_folder) / "run.json"
     measured = parse_document(Run, path.read_bytes(), str(path))
     with tempfile.TemporaryDirectory(prefix="gemm-kit-count-") as folder:
-        attempt = _Attempt(job, measured, Path(folder), on_phase)
-        return attempt.by_ncu() if job.plan.counters.tool == "ncu" else attempt.by_xla()
+        again = _Rerun(job, measured, Path(folder), on_phase)
+        return again.by_ncu() if job.plan.counters.tool == "ncu" else again.by_xla()
 
 
 @dataclass(frozen=True, slots=True)
-class _Attempt:
+class _Rerun:
     """One case under one tool; files of the reruns lie in `folder`."""
 
     job: Job
@@ -125,7 +126,7 @@ class _Attempt:
             return ncu.counter_of(name, found, sets)
         except ncu.NcuError as error:
             gone_wrong = answer.problem if error.status == "failed" else ""
-            return without(name, _unit(name), error.status, shown(gone_wrong or str(error)))
+            return without(name, _unit(name), error.status, recordable(gone_wrong or str(error)))
 
     def by_xla(self) -> DeviceCounters:
         """One rerun in the mode of the measured run, its counters sampled one after the other."""
@@ -175,7 +176,7 @@ class _Attempt:
         build = (launched.implementation, tuned)
         asked = CountJob(self.job, tool, mode, self._sets, *build, counters, str(report))
         path.write_text(json.dumps(to_json(asked)), encoding="utf-8")
-        child = python("kit.runner.counted", str(path))
+        child = own_process.command("kit.runner.counted", str(path))
         # Nsight Compute and the samplers need device memory of their own.
         environment = worker_environment(self.job, os.environ) | {
             "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
@@ -222,7 +223,9 @@ def sampled(found: Series) -> Counter:
     """
     unit = _unit(found.counter)
     if not found.readings or not found.launches:
-        return without(found.counter, unit, "not_available", shown(found.reason or "no reading"))
+        return without(
+            found.counter, unit, "not_available", recordable(found.reason or "no reading")
+        )
     if unit == BYTES:
         value = round(sum(found.readings))
     else:

@@ -72,7 +72,7 @@ def choose(plan: BackendPlan, found: Pilot | None, rules: Ruleset) -> tuple[Disp
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class Handover:
     """How launches will be handed over: mode, the reason for it, buffer sets."""
 
     mode: DispatchMode
@@ -81,7 +81,7 @@ class Settled:
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
+class Trial:
     """What a pilot of `single` needs: the fewest sets, and what fills them."""
 
     implementation: Implementation
@@ -99,37 +99,37 @@ class Chooser:
     clock: Clock
     report: Callable[[str], None]
 
-    def settle(self, backend: Backend, attempt: Try) -> Settled:
+    def choose(self, backend: Backend, trial: Trial) -> Handover:
         """Choose mode and sets, by pilots of `single` for the mode and of a loop for its sets."""
         found = None
         if self.plan.platform != "cpu" and self.plan.dispatch == "auto":
             self.report("pilot")
-            found, _ = self._pilot(backend, "single", attempt)
+            found, _ = self._pilot(backend, "single", trial)
         mode, reason = choose(self.plan, found, self.rules)
         period_ns = math.inf
-        if mode == "device_loop" and attempt.minimum_sets * _SHORTEST_GEMM_NS < LOOP_BODY_NS:
+        if mode == "device_loop" and trial.minimum_sets * _SHORTEST_GEMM_NS < LOOP_BODY_NS:
             # The pilot of `single` took as long as the host: only a loop shows the GEMM's own time.
-            looped, per_call = self._pilot(backend, mode, attempt)
+            looped, per_call = self._pilot(backend, mode, trial)
             period_ns = looped.period_ns / per_call
-        return Settled(mode, reason, sets_for(mode, attempt.minimum_sets, period_ns))
+        return Handover(mode, reason, sets_for(mode, trial.minimum_sets, period_ns))
 
-    def _pilot(self, backend: Backend, mode: DispatchMode, attempt: Try) -> tuple[Pilot, int]:
+    def _pilot(self, backend: Backend, mode: DispatchMode, trial: Trial) -> tuple[Pilot, int]:
         """The pilot of a mode with the fewest sets, and the GEMMs of one of its calls."""
-        build = Build(attempt.implementation)
-        executable, _ = backend.compile(mode, attempt.minimum_sets, build)
-        backend.allocate(attempt.minimum_sets, attempt.fill, attempt.seed)
+        build = Build(trial.implementation)
+        executable, _ = backend.compile(mode, trial.minimum_sets, build)
+        backend.allocate(trial.minimum_sets, trial.fill, trial.seed)
         found = pilot(backend, executable.gemms_per_call, self.clock)
         backend.release()
         return found, executable.gemms_per_call
 
 
 def record(
-    settled: Settled, found: Pilot, per_call: int, candidates: tuple[Candidate, ...]
+    handover: Handover, found: Pilot, per_call: int, candidates: tuple[Candidate, ...]
 ) -> Dispatch:
     """The dispatch document, from the pilot of the program that will be used."""
     return Dispatch(
-        mode=settled.mode,
-        reason=settled.reason,
+        mode=handover.mode,
+        reason=handover.reason,
         pilot_enqueue_ns=found.enqueue_ns,
         pilot_period_ns=found.period_ns // per_call,
         candidates=candidates,

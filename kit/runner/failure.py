@@ -34,6 +34,6 @@ def status_of(error: Exception) -> Status:
     return "device_error" if isinstance(error, KitError) else "crashed"
 
 
-def shown(reason: str) -> str:
+def recordable(reason: str) -> str:
     """A reason as a bundle may hold it: printable, without this machine's names, not too long."""
     return printable(scrub(reason), _LONGEST)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kit.evidence import Candidate, Environment, Status
 from kit.plan import Implementation, RunPlan
 from kit.records import from_json, to_json
-from kit.runner.dispatch import Settled
+from kit.runner.dispatch import Handover
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Tuning:
     """
 
     implementation: Implementation
-    settled: Settled
+    handover: Handover
     autotune: str | None
     autotune_reason: str
     candidates: tuple[Candidate, ...]

@@ -8,7 +8,7 @@ from kit.bundle.layout import TRACE
 from kit.bundle.writer import write_document
 from kit.errors import KitError
 from kit.evidence import KernelTrace, no_trace
-from kit.runner.failure import shown
+from kit.runner.failure import recordable
 from kit.runner.job import Job
 from kit.runner.process import run_job
 from kit.trace import KERNELS
@@ -38,7 +38,7 @@ def trace_kernels(job: Job, on_phase: Callable[[str], None]) -> bool:
             reason, failed, goes_on = "interrupted: stopped by the operator", True, False
         if failed:
             (folder / KERNELS.file).unlink(missing_ok=True)
-            found = no_trace("failed", shown(reason))
+            found = no_trace("failed", recordable(reason))
     if found is not None:
         write_document(folder / TRACE, found)
     return goes_on

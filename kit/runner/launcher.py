@@ -10,32 +10,27 @@ from pathlib import Path
 
 from kit.bundle import layout
 from kit.bundle.writer import BundleWriter
-from kit.checker.judge import Verdict, judge
+from kit.checker.judge import judge
+from kit.checker.verdict import Verdict
 from kit.errors import KitError, MeasurementError
 from kit.evidence import (
-    CaseRecord,
     ClockLock,
-    DeviceFacts,
     Environment,
     Journal,
-    JournalEntry,
-    JournalEvent,
-    Results,
-    RunMetrics,
     RunOutcome,
 )
-from kit.metrics import derive_case, derive_run
 from kit.plan import Case, RunPlan
 from kit.runner.counting import count, nothing
-from kit.runner.description import describe
-from kit.runner.failure import shown
+from kit.runner.failure import recordable
 from kit.runner.frequency import frequency_advice, hold_clocks
 from kit.runner.job import Job
-from kit.runner.kernel_trace import trace_kernels, written_trace
+from kit.runner.kernel_trace import trace_kernels
+from kit.runner.notes import Notes
 from kit.runner.preflight import preflight
 from kit.runner.progress import Progress
 from kit.runner.signals import undisturbed
 from kit.runner.tuning import Tunings
+from kit.runner.whole import write_whole
 from kit.runner.written import read_run
 from kit.system import GpuAddress, device_lock, gpus, hide_uuids, select
 
@@ -80,12 +75,11 @@ def measure(plan: RunPlan, output: Path, name: str | None = None) -> Outcome:
         gpus_used = tuple(target.gpu for target in targets if target.gpu is not None)
         held = hold_clocks(plan, gpus_used, base_ns, locks)
         writer = BundleWriter(parent, name or started.strftime("%Y%m%dt%H%M%Sz"))
-        attempt = _Attempt(plan, writer, targets, base_ns)
+        campaign = _Campaign(plan, writer, targets, Notes(base_ns))
         writer.write_record(layout.PLAN, plan)
-        attempt.run_all()
+        campaign.run_all()
         with undisturbed():
-            attempt.clock_locks = tuple(lock.release() for lock in held)
-            bundle = attempt.seal(started)
+            bundle = campaign.seal(started, tuple(lock.release() for lock in held))
     verdict = judge(bundle)
     # A checker that broke down has not judged: that is the kit's fault, not the measurement's.
     code = verdict.exit_code if verdict.exit_code in (0, KitError.exit_code) else 1
@@ -108,44 +102,42 @@ def _targets(plan: RunPlan) -> tuple[Target, ...]:
 
 
 @dataclass(slots=True)
-class _Attempt:
-    """The bundle in the making: its journal, outcomes and environment so far."""
+class _Campaign:
+    """All runs of a plan, and what they have given so far: journal, outcomes, environment."""
 
     plan: RunPlan
     writer: BundleWriter
     targets: tuple[Target, ...]
-    base_ns: int
-    entries: list[JournalEntry] = field(default_factory=list)
+    notes: Notes
     outcomes: dict[str, list[RunOutcome]] = field(default_factory=dict)
     environment: Environment | None = None
     tunings: Tunings = field(default_factory=Tunings)
-    clock_locks: tuple[ClockLock, ...] = ()
     interrupted: bool = False
 
     def run_all(self) -> None:
         """Every case, replicate and device in turn; a failed run does not stop the others."""
         runs = len(self.plan.cases) * self.plan.replicates * len(self.targets)
         progress = Progress(runs)
-        self._note("bundle_started")
+        self.notes.bundle("bundle_started")
         for case, number, target in self._runs():
             try:
                 self._attend(case, number, target, progress)
             except KeyboardInterrupt:
                 self.interrupted = True
                 self._cut_short(case, number, target)
-        self._note("bundle_ended")
+        self.notes.bundle("bundle_ended")
 
     def _attend(self, case: Case, number: int, target: Target, progress: Progress) -> None:
         progress.begin(case.id, target.id, number, self.plan.replicates)
         if self.interrupted:
             outcome = RunOutcome(target.id, number, "interrupted", "stopped before this run")
-            self._note_run("run_started", case, target, number)
+            self.notes.begun(case.id, target.id, number)
         else:
             outcome = self._run(case, number, target, progress)
         known = self.outcomes.setdefault(case.id, [])
         is_first = outcome.status == "measured" and not _measured_on(target.id, known)
         known.append(outcome)
-        self._note_run("run_ended", case, target, number, outcome)
+        self.notes.ended(case.id, outcome)
         if is_first:
             self._count(self._job(case, number, target), progress)
         said = (outcome.status, outcome.reason, self._advice(case, outcome))
@@ -159,13 +151,11 @@ class _Attempt:
         if not any((run.device, run.number) == (target.id, number) for run in known):
             shutil.rmtree(job.run_folder, ignore_errors=True)
             known.append(outcome)
-        ended = known[-1]
-        noted = [entry.event for entry in self.entries if entry.case == case.id
-                 and (entry.device, entry.run) == (target.id, number)]  # fmt: skip
+        noted = self.notes.of(case.id, target.id, number)
         if "run_started" not in noted:
-            self._note_run("run_started", case, target, number)
+            self.notes.begun(case.id, target.id, number)
         if "run_ended" not in noted:
-            self._note_run("run_ended", case, target, number, ended)
+            self.notes.ended(case.id, known[-1])
 
     def _runs(self) -> Iterator[tuple[Case, int, Target]]:
         for case in self.plan.cases:
@@ -183,7 +173,7 @@ class _Attempt:
             pci_bus_id=target.gpu.pci_bus_id if target.gpu else None,
             uuid=target.gpu.uuid if target.gpu else None,
             number=number,
-            base_ns=self.base_ns,
+            base_ns=self.notes.base_ns,
             case_folder=str(case_folder),
             run_folder=str(run_folder),
             tuning=None,
@@ -198,13 +188,13 @@ class _Attempt:
         except KeyboardInterrupt:
             self.interrupted = True
         except Exception as error:  # noqa: BLE001 - counting must never cost what was measured
-            found = nothing(job, "failed", shown(str(error)))
+            found = nothing(job, "failed", recordable(str(error)))
         self.writer.write_record(layout.counters_file(job.case, job.device), found)
 
     def _run(self, case: Case, number: int, target: Target, progress: Progress) -> RunOutcome:
         job = self._job(case, number, target)
         run_folder = Path(job.run_folder)
-        self._note_run("run_started", case, target, number)
+        self.notes.begun(case.id, target.id, number)
         try:
             report = self.tunings.run(job, progress.phase)
         except KeyboardInterrupt:
@@ -214,7 +204,7 @@ class _Attempt:
         status = report.status or "crashed"
         if status != "measured" or report.environment is None:
             shutil.rmtree(run_folder, ignore_errors=True)
-            reason = shown(report.reason)
+            reason = recordable(report.reason)
             return RunOutcome(target.id, number, status, reason)
         self._remember(report.environment)
         self.interrupted |= not trace_kernels(job, progress.phase)
@@ -239,7 +229,7 @@ class _Attempt:
         new = tuple(device for device in found.devices if device.id not in known)
         self.environment = replace(self.environment, devices=self.environment.devices + new)
 
-    def seal(self, started: datetime) -> Path:
+    def seal(self, started: datetime, clock_locks: tuple[ClockLock, ...]) -> Path:
         """Write the documents about the whole, seal, and return the bundle's place."""
         environment = self.environment
         if environment is None:
@@ -252,55 +242,10 @@ class _Attempt:
             if self.interrupted:
                 raise KeyboardInterrupt
             raise MeasurementError("nothing was measured: " + "; ".join(sorted(reasons)))
-        writer, plan = self.writer, self.plan
-        writer.write_record(layout.ENVIRONMENT, environment)
-        writer.write_record(layout.SYSTEM, describe(plan, environment))
         started_utc = started.strftime("%Y-%m-%dT%H:%M:%SZ")
-        journal = Journal(started_utc, tuple(self.entries), self.clock_locks)
-        writer.write_record(layout.JOURNAL, journal)
-        for case, outcomes in self.outcomes.items():
-            writer.write_record(layout.case_file(case), CaseRecord(case, tuple(outcomes)))
-        devices = {device.id: device for device in environment.devices}
-        claims = Results(
-            plan.edition,
-            tuple(derive_case(case.id, self._metrics(case, devices)) for case in plan.cases),
-        )
-        writer.write_record(layout.RESULTS, claims)
-        return writer.seal()
-
-    def _metrics(self, case: Case, devices: dict[str, DeviceFacts]) -> tuple[RunMetrics, ...]:
-        """Derive every measured run's figures from the files just written, as the checker will."""
-        derived = []
-        for outcome in self.outcomes[case.id]:
-            if outcome.status != "measured":
-                continue
-            document, tables, hlo = read_run(self.writer.partial, case.id, outcome)
-            trace = written_trace(
-                self.writer.partial / layout.run_folder(case.id, outcome.device, outcome.number)
-            )
-            device = devices[outcome.device]
-            derived.append(derive_run(case, device, document, tables, hlo, trace))
-        return tuple(derived)
-
-    def _note(self, event: JournalEvent) -> None:
-        self.entries.append(self._entry(event))
-
-    def _note_run(
-        self,
-        event: JournalEvent,
-        case: Case,
-        target: Target,
-        number: int,
-        outcome: RunOutcome | None = None,
-    ) -> None:
-        entry = replace(self._entry(event), case=case.id, device=target.id, run=number)
-        if outcome is not None:
-            entry = replace(entry, status=outcome.status, reason=outcome.reason or None)
-        self.entries.append(entry)
-
-    def _entry(self, event: JournalEvent) -> JournalEntry:
-        now_ns = time.monotonic_ns() - self.base_ns
-        return JournalEntry(len(self.entries), now_ns, event, None, None, None, None, None)
+        journal = Journal(started_utc, tuple(self.notes.entries), clock_locks)
+        write_whole(self.writer, self.plan, environment, journal, self.outcomes)
+        return self.writer.seal()
 
 
 def _measured_on(device: str, outcomes: list[RunOutcome]) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 from typing import BinaryIO
 
+from kit import own_process
 from kit.number_format import number_format
 from kit.runner.child import KILL_AFTER_S, reporting_child, stop
 from kit.runner.job import Job, Report, ended
@@ -33,9 +34,7 @@ def worker_environment(job: Job, environment: Mapping[str, str]) -> dict[str, st
     }
     if job.uuid is not None:
         kept["CUDA_VISIBLE_DEVICES"] = job.uuid
-    package = str(Path(__file__).resolve().parents[2])
-    kept["PYTHONPATH"] = os.pathsep.join(filter(None, (package, environment.get("PYTHONPATH"))))
-    return kept
+    return own_process.with_kit(kept)
 
 
 def run_job(job: Job, on_phase: Callable[[str], None], module: str = "kit.runner.worker") -> Report:

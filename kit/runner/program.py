@@ -7,8 +7,8 @@ from kit.backends import Backend, Build
 from kit.bundle.reader import MAXIMUM_HLO_BYTES
 from kit.errors import MeasurementError, UntunedError
 from kit.evidence import Candidate, Executable
-from kit.hlo.census import module
-from kit.runner.dispatch import Chooser, Settled, Try
+from kit.hlo.text import parsed
+from kit.runner.dispatch import Chooser, Handover, Trial
 from kit.runner.job import Tuning
 
 
@@ -18,7 +18,7 @@ class Program:
 
     executable: Executable
     hlo: str
-    settled: Settled
+    handover: Handover
     candidates: tuple[Candidate, ...]
 
 
@@ -31,7 +31,7 @@ class Replay:
 
 
 def build_program(
-    chooser: Chooser, replay: Replay | None, backend: Backend, attempt: Try
+    chooser: Chooser, replay: Replay | None, backend: Backend, trial: Trial
 ) -> Program:
     """Compile what the run will launch. Without a tuner the run settles the mode by itself.
 
@@ -39,7 +39,7 @@ def build_program(
         UntunedError: the stored autotune results do not cover the program.
         MeasurementError: the checker could not read the program, which only costs time to measure.
     """
-    found = _built(chooser, replay, backend, attempt)
+    found = _built(chooser, replay, backend, trial)
     problem = _unreadable(found.hlo)
     if problem:
         raise MeasurementError(
@@ -55,38 +55,38 @@ def _unreadable(text: str) -> str:
     if size > MAXIMUM_HLO_BYTES:
         return f"it has {size} bytes; {MAXIMUM_HLO_BYTES} are allowed"
     try:
-        module(text)
+        parsed(text)
     except ValueError as error:
         return str(error)
     return ""
 
 
-def _built(chooser: Chooser, replay: Replay | None, backend: Backend, attempt: Try) -> Program:
+def _built(chooser: Chooser, replay: Replay | None, backend: Backend, trial: Trial) -> Program:
     if replay is None:
-        settled = chooser.settle(backend, attempt)
+        handover = chooser.choose(backend, trial)
         chooser.report("compile")
-        build = Build(attempt.implementation)
-        executable, hlo = backend.compile(settled.mode, settled.sets, build)
+        build = Build(trial.implementation)
+        executable, hlo = backend.compile(handover.mode, handover.sets, build)
         reason = "backend.tuning_attempts=0: XLA tuned in this run"
         if chooser.plan.platform == "cpu":
             reason = "XLA tunes nothing on a CPU"
-        return Program(replace(executable, autotune_reason=reason), hlo, settled, ())
+        return Program(replace(executable, autotune_reason=reason), hlo, handover, ())
     tuning = replay.tuning
     chooser.report("compile")
     executable, hlo = _replayed(backend, replay)
     executable = replace(
         executable, autotune=tuning.autotune, autotune_reason=tuning.autotune_reason
     )
-    return Program(executable, hlo, tuning.settled, tuning.candidates)
+    return Program(executable, hlo, tuning.handover, tuning.candidates)
 
 
 def _replayed(backend: Backend, replay: Replay) -> tuple[Executable, str]:
-    tuning, settled = replay.tuning, replay.tuning.settled
+    tuning, handover = replay.tuning, replay.tuning.handover
     if tuning.autotune is None:
-        return backend.compile(settled.mode, settled.sets, Build(tuning.implementation))
+        return backend.compile(handover.mode, handover.sets, Build(tuning.implementation))
     build = Build(tuning.implementation, load_from=str(replay.folder / tuning.autotune))
     try:
-        return backend.compile(settled.mode, settled.sets, build)
+        return backend.compile(handover.mode, handover.sets, build)
     except RuntimeError as error:  # JAX's own kind is one
         if "RESOURCE_EXHAUSTED" in str(error):
             raise

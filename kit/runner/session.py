@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kit.backends import Backend
 from kit.evidence import (
@@ -82,7 +83,7 @@ class Session:
         """Measure."""
         plan, backend = self.plan, self.backend
         program, how, period_ns = self._prepare()
-        executable, sets = program.executable, program.settled.sets
+        executable, sets = program.executable, program.handover.sets
         self.report("fill")
         before = backend.addresses()
         contents = backend.buffer_contents()
@@ -171,23 +172,25 @@ class Session:
         """Compile, fill, and time a first few calls: (program, dispatch, ns for one GEMM)."""
         plan, backend = self.plan, self.backend
         implementation = plan.backend.implementation
-        attempt = dispatch.Try(
+        trial = dispatch.Trial(
             "library" if implementation == "best" else implementation,
             sets_required(self._rotation(1).input_bytes_per_set, self.cache_bytes),
             plan.test_type.fill,
             self.seeds.fill,
         )
         chooser = dispatch.Chooser(plan.backend, self.rules, self.clock, self.report)
-        program = build_program(chooser, self.replay, backend, attempt)
-        backend.allocate(program.settled.sets, plan.test_type.fill, self.seeds.fill)
+        program = build_program(chooser, self.replay, backend, trial)
+        backend.allocate(program.handover.sets, plan.test_type.fill, self.seeds.fill)
         per_call = program.executable.gemms_per_call
         found = dispatch.pilot(backend, per_call, self.clock)
-        how = dispatch.record(program.settled, found, per_call, program.candidates)
+        how = dispatch.record(program.handover, found, per_call, program.candidates)
         return program, how, found.period_ns / per_call
 
 
 def buffers_table(
-    before: dict[str, list[int]], after: dict[str, list[int]], contents: dict[str, "np.ndarray"]
+    before: dict[str, list[int]],
+    after: dict[str, list[int]],
+    contents: dict[str, NDArray[np.int64]],
 ) -> Table:
     """Assemble `kit.trace.BUFFERS`: by surface and set, addresses above the lowest one.
 
@@ -209,5 +212,5 @@ def buffers_table(
     return Table({column.name: columns[column.name].astype(np.int64) for column in BUFFERS.columns})
 
 
-def _flat(addresses: dict[str, list[int]], names: list[Surface]) -> "np.ndarray":
+def _flat(addresses: dict[str, list[int]], names: list[Surface]) -> NDArray[np.int64]:
     return np.array([address for name in names for address in addresses[name]], np.int64)

@@ -22,7 +22,7 @@ from kit.number_format import number_format
 from kit.plan import Implementation
 from kit.rotation import input_bytes, sets_required
 from kit.ruleset import ruleset
-from kit.runner.dispatch import Chooser, Settled, Try, pilot
+from kit.runner.dispatch import Chooser, Handover, Trial, pilot
 from kit.runner.failure import failure, first_line
 from kit.runner.tuner_messages import Built, Message, Request
 from kit.system import cpu_facts
@@ -71,22 +71,22 @@ def serve(
     fewest = sets_required(
         input_bytes(case.workload, number_format(case.number_format)), cache_bytes
     )
-    settled = request.settled
-    if settled is None:
+    handover = request.handover
+    if handover is None:
         chooser = Chooser(
             plan.backend,
             ruleset(plan.edition),
             time.monotonic_ns,
             lambda phase: send(Message(phase=f"tune: {phase}")),
         )
-        trial = Try(request.implementations[0], fewest, plan.test_type.fill, seed)
-        settled = chooser.settle(gemms, trial)
-    candidates, results, per_call = _build(request, gemms, settled, send)
-    gemms.allocate(settled.sets, plan.test_type.fill, seed)
+        trial = Trial(request.implementations[0], fewest, plan.test_type.fill, seed)
+        handover = chooser.choose(gemms, trial)
+    candidates, results, per_call = _build(request, gemms, handover, send)
+    gemms.allocate(handover.sets, plan.test_type.fill, seed)
     for implementation in per_call:  # a rank beyond the library's last shows only when launched
         gemms.use(implementation)
         gemms.wait_for(gemms.enqueue(1))
-    send(Message(built=Built(settled, tuple(candidates), results)))
+    send(Message(built=Built(handover, tuple(candidates), results)))
     calls: dict[Implementation, int] = {}
     for line in commands:
         implementation = cast("Implementation", line.strip())
@@ -102,7 +102,7 @@ def serve(
 
 
 def _build(
-    request: Request, gemms: Backend, settled: Settled, send: Send
+    request: Request, gemms: Backend, handover: Handover, send: Send
 ) -> tuple[list[Candidate], dict[str, str], dict[Implementation, int]]:
     """(candidates, paths of their autotune results, GEMMs in a call of those that can be timed)."""
     candidates: list[Candidate] = []
@@ -118,7 +118,7 @@ def _build(
         else:
             build = Build(implementation, load_from=str(path))
         try:
-            executable, hlo = gemms.compile(settled.mode, settled.sets, build)
+            executable, hlo = gemms.compile(handover.mode, handover.sets, build)
             name = hlo_name(hlo)
             found = census(hlo)
         except Exception as error:  # noqa: BLE001 - whatever a compiler raises is the reason
@@ -131,7 +131,7 @@ def _build(
                 results[implementation] = str(path)
         candidates.append(
             Candidate(
-                request.attempt, implementation, settled.mode, name, work, extra, None, reason
+                request.attempt, implementation, handover.mode, name, work, extra, None, reason
             )
         )
     if not per_call:

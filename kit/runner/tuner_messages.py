@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kit.evidence import Candidate, Status
 from kit.plan import Implementation
 from kit.records import from_json, to_json
-from kit.runner.dispatch import Settled
+from kit.runner.dispatch import Handover
 from kit.runner.job import Job
 
 
@@ -14,14 +14,14 @@ from kit.runner.job import Job
 class Request:
     """What one tuner process compiles.
 
-    `settled` is null for the first one, which settles the mode. Autotune results go into `folder`;
+    `handover` is null for the first one, which settles the mode. Autotune results go into `folder`;
     where `load_from` names some, they are compiled from and nothing is tuned.
     """
 
     job: Job
     attempt: int
     implementations: tuple[Implementation, ...]
-    settled: Settled | None
+    handover: Handover | None
     folder: str
     load_from: str | None = None
 
@@ -39,7 +39,7 @@ class Request:
 class Built:
     """What a tuner compiled. `results` are paths of autotune results by implementation."""
 
-    settled: Settled
+    handover: Handover
     candidates: tuple[Candidate, ...]
     results: dict[str, str]
 

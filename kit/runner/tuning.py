@@ -22,7 +22,7 @@ from kit.candidates import choose
 from kit.evidence import Candidate
 from kit.plan import Backend, Implementation
 from kit.runner.algorithms import others
-from kit.runner.failure import shown
+from kit.runner.failure import recordable
 from kit.runner.job import Job, Report, Tuning, ended
 from kit.runner.process import run_job
 from kit.runner.tuner_messages import Built, Request
@@ -93,7 +93,7 @@ def tune(job: Job, on_phase: OnPhase) -> tuple[Tuning, str]:
         text, reason = _results(built.results.get(chosen.implementation))
     tuning = Tuning(
         implementation=chosen.implementation,
-        settled=built.settled,
+        handover=built.handover,
         autotune=None if reason else autotune_name(text),
         autotune_reason=reason,
         candidates=candidates,
@@ -115,7 +115,7 @@ def _attempts(
     process = living.enter_context(tuner(Request(job, 1, implementations(plan), None, folder)))
     first = Attempt(process, process.built(job.plan.timeout_s, on_phase))
     took_s = time.monotonic() - start_s
-    settled = first.built.settled
+    handover = first.built.handover
     wanted = next(c.implementation for c in first.built.candidates if not c.reason)
     results, _ = _results(first.built.results.get(wanted))
     numbers = range(2, plan.tuning_attempts + 1)
@@ -126,10 +126,10 @@ def _attempts(
         for number, text in zip(numbers, variants, strict=True):
             path = Path(folder) / f"{number}-given.txt"
             path.write_text(text, encoding="utf-8")
-            requests.append(Request(job, number, (wanted,), settled, folder, str(path)))
+            requests.append(Request(job, number, (wanted,), handover, folder, str(path)))
         later = _side_by_side(requests, living, on_phase)
     else:
-        requests = [Request(job, number, (wanted,), settled, folder) for number in numbers]
+        requests = [Request(job, number, (wanted,), handover, folder) for number in numbers]
         later = _in_turn(requests, living, on_phase, _BUDGET_S - took_s, took_s)
     attempts, candidates = [first], list(first.built.candidates)
     for found in later:
@@ -138,7 +138,7 @@ def _attempts(
             candidates.extend(found.built.candidates)
         else:
             candidates.append(found)
-    told = (replace(c, reason=shown(c.reason)) for c in candidates)
+    told = (replace(c, reason=recordable(c.reason)) for c in candidates)
     return attempts, tuple(told)
 
 
@@ -174,9 +174,9 @@ def _heard(request: Request, process: Tuner, on_phase: OnPhase) -> Attempt | Can
 
 
 def _missing(request: Request, reason: str) -> Candidate:
-    assert request.settled is not None  # noqa: S101 - only the first attempt settles it
+    assert request.handover is not None  # noqa: S101 - only the first attempt settles it
     wanted = request.implementations[0]
-    return Candidate(request.attempt, wanted, request.settled.mode, None, {}, {}, None, reason)
+    return Candidate(request.attempt, wanted, request.handover.mode, None, {}, {}, None, reason)
 
 
 def race(attempts: list[Attempt]) -> dict[str, float]:

@@ -9,23 +9,22 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Literal, Protocol, cast
+from typing import Protocol, cast
 
 from kit.errors import UsageError
-from kit.evidence import Limits, Metric
+from kit.evidence import Limits, Metric, MetricStatus
 from kit.system import DeviceAddress
 from kit.trace import TELEMETRY_TABLES, TableContract
 
-Status = Literal["ok", "not_supported", "no_permission", "not_found", "library_missing", "error"]
 Reader = Callable[[], list[int]]
 
 
 class BurstFailedError(Exception):
     """A column that had values before gave none, so that the whole burst is no row."""
 
-    def __init__(self, status: Status, reason: str) -> None:
+    def __init__(self, status: MetricStatus, reason: str) -> None:
         super().__init__(reason)
-        self.status: Status = status
+        self.status: MetricStatus = status
         self.reason = reason
 
 

@@ -11,10 +11,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from kit.evidence import Limits, Metric
+from kit.evidence import Limits, Metric, MetricStatus
 from kit.system import DeviceAddress, no_limits
 from kit.system.cpu import text_of
-from kit.telemetry import BurstFailedError, Source, Status, complete
+from kit.telemetry import BurstFailedError, Source, complete
 from kit.trace import HOST
 
 TABLES = (HOST,)
@@ -156,7 +156,8 @@ def _open(column: _Column, root: Path, files: ExitStack) -> tuple[Metric, Callab
         try:
             file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
-            status: Status = "no_permission" if isinstance(error, PermissionError) else "not_found"
+            refused = isinstance(error, PermissionError)
+            status: MetricStatus = "no_permission" if refused else "not_found"
             reason = f"/{path.relative_to(root)}: {error.strerror}"
             return _metric(column, source, status, reason), None
         files.callback(os.close, file)
@@ -180,7 +181,7 @@ def _open(column: _Column, root: Path, files: ExitStack) -> tuple[Metric, Callab
     return _metric(column, source, "ok", ""), read
 
 
-def _metric(column: _Column, source: str, status: Status, reason: str) -> Metric:
+def _metric(column: _Column, source: str, status: MetricStatus, reason: str) -> Metric:
     return Metric(HOST.file, column.name, status, reason, source, column.semantics)
 
 

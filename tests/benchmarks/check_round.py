@@ -43,7 +43,7 @@ from kit.checker.judge import judge, run_rule
 from kit.checker.pool import WORKER_ENVIRONMENT
 from kit.distribution import buffer_statistics
 from kit.fill import fill_seed, sample_seed
-from kit.numerics import compare, output_bits, sample_grids
+from kit.numerics import compare, output_bits, sample_grid
 from kit.records import to_json
 from kit.ruleset import ruleset
 from kit.surfaces import SURFACES, elements, inputs
@@ -142,7 +142,8 @@ def _outputs(operands, sets, seed):
     """Every sampled output, rounded from the product that the checker itself recomputes."""
     places = np.array([
         (number, grid.batch, row, column, 0, 0)
-        for number, grid in enumerate(sample_grids(seed, operands.workload, sets))
+        for number in range(sets)
+        for grid in (sample_grid(seed, operands.workload, sets, number),)
         for row in grid.rows
         for column in grid.columns
     ])  # fmt: skip

@@ -22,7 +22,7 @@ from kit.number_format import number_format
 from kit.plan import Backend, Case
 from kit.rotation import input_bytes, sets_required
 from kit.ruleset import CURRENT, ruleset
-from kit.runner.dispatch import Chooser, Try, pilot
+from kit.runner.dispatch import Chooser, Trial, pilot
 from kit.system import DeviceAddress, gpus
 from kit.telemetry.sampler import Sampler
 from kit.timing import timer
@@ -60,9 +60,9 @@ def main():
     fewest = sets_required(input_bytes(work, row), cuda_driver.describe().l2_bytes)
     plan = Backend("jax_gemm", "cuda", "auto", "library", 0)
     chooser = Chooser(plan, ruleset(CURRENT), time.monotonic_ns, lambda _: None)
-    settled = chooser.settle(gemms, Try("library", fewest, "uniform", seed))
-    executable, _ = gemms.compile(settled.mode, settled.sets, Build("library"))
-    gemms.allocate(settled.sets, "uniform", seed)
+    handover = chooser.choose(gemms, Trial("library", fewest, "uniform", seed))
+    executable, _ = gemms.compile(handover.mode, handover.sets, Build("library"))
+    gemms.allocate(handover.sets, "uniform", seed)
     per_call = executable.gemms_per_call
     period_ns = pilot(gemms, per_call, time.monotonic_ns).period_ns / per_call
     period_ns = busy(gemms, per_call, period_ns, 4.0)
@@ -83,7 +83,7 @@ def main():
     found = {
         "shape": [given.m, given.n, given.k],
         "format": row.name,
-        "dispatch": settled.mode,
+        "dispatch": handover.mode,
         "sampled_ns": periods[True],
         "unsampled_ns": periods[False],
         "ratio": with_it / without,

@@ -10,7 +10,6 @@ from typing import Literal, Union, get_args, get_origin, get_type_hints
 import pytest
 from jsonschema import Draft202012Validator
 
-from kit.bundle import layout
 from kit.bundle.documents import SCHEMA_OF
 from kit.checker.rule import Finding
 from kit.checker.verdict import JUDGEMENTS, CaseFigures, Headline, RuleResult, Waiver
@@ -155,17 +154,6 @@ def assert_equal(hint, schema, root, where):
 def test_a_document_is_its_dataclass(kind):
     schema = DOCUMENTS[SCHEMA_OF[kind]]
     assert_equal(kind, schema, schema, kind.__name__)
-
-
-def test_every_document_has_a_path():
-    paths = [layout.PLAN, layout.SYSTEM, layout.ENVIRONMENT, layout.JOURNAL, layout.RESULTS]
-    paths += [
-        layout.case_file("x"),
-        layout.run_file("x", "cpu", 1),
-        layout.trace_file("x", "cpu", 1),
-        layout.counters_file("x", "cpu"),
-    ]
-    assert {layout.schema_of(path) for path in paths} == set(SCHEMA_OF.values())
 
 
 def test_the_verdict_is_the_checkers():

@@ -1,5 +1,6 @@
 from bundles import honest_cpu
-from kit.checker.judge import MAXIMUM_COUNTED, MAXIMUM_FINDINGS, MAXIMUM_TEXT, run_rule
+from kit.checker.judge import MAXIMUM_COUNTED, run_rule
+from kit.checker.limits import MAXIMUM_FINDINGS, MAXIMUM_TEXT
 from kit.checker.rule import Finding, NotApplicable, Rule, Unproven
 from kit.ruleset import ruleset
 

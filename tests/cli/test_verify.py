@@ -9,7 +9,7 @@ import pytest
 from bundles import honest_cpu, reseal, with_plan, with_system, write
 from keys import listing, make_key, public, stock_sign, stock_verify
 from kit.bundle.schema import validate
-from kit.checker.report import HAS_ERRORS, LOOKS_OK
+from kit.checker.output.report import HAS_ERRORS, LOOKS_OK
 from kit.cli import main
 
 SIGNATURE = "signatures/vendor.sshsig"

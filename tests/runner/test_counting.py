@@ -201,10 +201,8 @@ def test_what_is_counted_is_what_the_run_launched(measured, tmp_path):
     executable = replace(
         run.executable, implementation="triton", autotune="0123456789abcdef.autotune.txt"
     )
-    attempt = counting._Attempt(
-        measured, replace(run, executable=executable), tmp_path, lambda _: None
-    )
-    printed, _ = attempt._run("single", (), lambda child: ["cat", child[-1]])
+    again = counting._Rerun(measured, replace(run, executable=executable), tmp_path, lambda _: None)
+    printed, _ = again._run("single", (), lambda child: ["cat", child[-1]])
     asked = from_json(CountJob, json.loads(printed))
     assert asked.implementation == "triton"
     assert asked.autotune == f"{measured.case_folder}/0123456789abcdef.autotune.txt"

@@ -7,7 +7,7 @@ import pytest
 from fakes import FakeBackend
 from kit.plan import Backend
 from kit.ruleset import ruleset
-from kit.runner.dispatch import Chooser, Pilot, Settled, Try, choose, pilot, record
+from kit.runner.dispatch import Chooser, Handover, Pilot, Trial, choose, pilot, record
 
 RULES = ruleset("2026.1")
 AUTO = Backend("jax_gemm", "cuda", "auto", "library", 0)
@@ -59,7 +59,7 @@ def test_without_a_pilot_the_host_computes():
 
 
 def test_record_gives_the_period_of_one_gemm():
-    assert record(Settled("unrolled", "x", 30), Pilot(100, 3000), 30, ()).pilot_period_ns == 100
+    assert record(Handover("unrolled", "x", 30), Pilot(100, 3000), 30, ()).pilot_period_ns == 100
 
 
 def test_where_the_host_is_slower_both_times_are_the_hosts():
@@ -70,9 +70,9 @@ def test_where_the_host_is_slower_both_times_are_the_hosts():
 def test_a_loops_sets_follow_from_the_gemms_own_time_not_from_the_hosts():
     backend = FakeBackend(gemm_s=0.0001, enqueue_s=0.002)
     chooser = Chooser(AUTO, RULES, time.monotonic_ns, print)
-    settled = chooser.settle(backend, Try("library", 2, "uniform", "0" * 16))
-    assert settled.mode == "device_loop"
-    assert 8 <= settled.sets <= 10  # 1 ms of GEMMs that take 100 µs each
+    handover = chooser.choose(backend, Trial("library", 2, "uniform", "0" * 16))
+    assert handover.mode == "device_loop"
+    assert 8 <= handover.sets <= 10  # 1 ms of GEMMs that take 100 µs each
     assert [event[1] for event in backend.events if event[0] == "compile"] == [
         "single",
         "device_loop",
@@ -82,5 +82,5 @@ def test_a_loops_sets_follow_from_the_gemms_own_time_not_from_the_hosts():
 def test_many_sets_fill_a_loops_body_without_another_pilot():
     backend = FakeBackend(gemm_s=0.000003, enqueue_s=0.001)
     chooser = Chooser(AUTO, RULES, time.monotonic_ns, print)
-    settled = chooser.settle(backend, Try("library", 480, "uniform", "0" * 16))
-    assert (settled.mode, settled.sets) == ("device_loop", 480)
+    handover = chooser.choose(backend, Trial("library", 480, "uniform", "0" * 16))
+    assert (handover.mode, handover.sets) == ("device_loop", 480)

@@ -8,7 +8,7 @@ import pytest
 from fakes import FakeBackend
 from hlo_texts import library_gemms, plain_dots
 from kit.bundle.layout import hlo_name
-from kit.runner.dispatch import Settled
+from kit.runner.dispatch import Handover
 from kit.runner.job import Job
 from kit.runner.tuner import serve
 from kit.runner.tuner_messages import Message, Request
@@ -17,7 +17,7 @@ from plans import small_plan
 PLAN = small_plan()
 CASE = PLAN.cases[0]
 LIBRARY, TRITON = library_gemms(CASE, 1), plain_dots(CASE, 1)
-ONE = Settled("single", "asked for", 2)
+ONE = Handover("single", "asked for", 2)
 
 
 def job(plan=PLAN):
@@ -74,9 +74,9 @@ def test_nothing_compiled_is_the_first_ones_fault(tmp_path):
 def test_the_first_attempt_settles_the_mode(tmp_path):
     backend = FakeBackend(0.001, programs={"library": (LIBRARY, 0.001)})
     plan = replace(PLAN, backend=replace(PLAN.backend, platform="cuda"))
-    _, built = served(tmp_path, backend, implementations=("library",), settled=None, job=job(plan))
-    assert built.settled.mode == "single"
-    assert "a call costs" in built.settled.reason
+    _, built = served(tmp_path, backend, implementations=("library",), handover=None, job=job(plan))
+    assert built.handover.mode == "single"
+    assert "a call costs" in built.handover.reason
     names = [event[0] for event in backend.events]
     assert names == ["compile", "allocate", "release", "compile", "allocate"]
 

@@ -11,14 +11,14 @@ import processes
 from kit.bundle.layout import autotune_name
 from kit.evidence import Candidate
 from kit.runner import algorithms, tuning
-from kit.runner.dispatch import Settled
+from kit.runner.dispatch import Handover
 from kit.runner.job import Job, ended
 from kit.runner.tuner_messages import Built
 from kit.runner.tuner_process import TunerFailureError
 from kit.runner.tuning import Tunings, tune
 from plans import small_plan
 
-SINGLE = Settled("single", "asked for", 2)
+SINGLE = Handover("single", "asked for", 2)
 
 
 def job(tmp_path, implementation="best", attempts=3, number=1):
@@ -107,7 +107,7 @@ def test_the_fastest_tuning_of_the_library_is_kept(device, tmp_path):
     assert [r.implementations for r in requests] == [
         ("library", "triton"), ("library",), ("library",),
     ]  # fmt: skip
-    assert [r.settled for r in requests] == [None, SINGLE, SINGLE]
+    assert [r.handover for r in requests] == [None, SINGLE, SINGLE]
 
 
 def test_triton_wins_where_it_is_faster_and_clean(device, tmp_path):
@@ -169,7 +169,7 @@ def test_every_run_replays_one_tuning(device, tmp_path, monkeypatch):
     assert [job.number for job in jobs] == [1, 2, 3]
     assert len({job.tuning for job in map(_hashable, jobs)}) == 1
     assert (tmp_path / jobs[0].tuning.autotune).read_text() == "results of a"
-    assert jobs[0].tuning.settled == SINGLE
+    assert jobs[0].tuning.handover == SINGLE
 
 
 def _hashable(job):

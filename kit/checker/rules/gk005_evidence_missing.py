@@ -27,9 +27,9 @@ Fails: no `memory_c` column, and a metric `memory_c` with `ok`.
 from collections.abc import Iterator
 
 from kit.bundle import layout
+from kit.bundle.layout import TRACE
 from kit.bundle.reader import Bundle, RunEvidence
 from kit.checker.rule import Finding, rule
-from kit.checker.traces import TRACE
 from kit.kernels import is_named
 from kit.ruleset import Ruleset
 from kit.trace import BUFFERS, KERNELS, OUTPUTS, TELEMETRY_TABLES, WINDOWS

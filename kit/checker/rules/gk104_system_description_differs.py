@@ -3,8 +3,7 @@
 ## What it checks
 On a GPU, the declared accelerator's name holds the name that every measured GPU gives itself, its
 memory is within the edition's margin of theirs, and no more GPUs were measured than a node is said
-to have. Framework, operating system,
-processor, cores and host memory are those that were measured.
+to have. Framework, operating system, processor, cores and host memory are those that were measured.
 
 ## Why it matters
 Readers compare systems by their description. It must describe what ran.

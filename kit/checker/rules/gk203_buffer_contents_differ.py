@@ -46,8 +46,6 @@ _EXACT_ELEMENTS = 2**16
 _MOST_ELEMENTS = 2**38
 """Elements of all sets that `--deep` recomputes: more than any GPU's memory holds."""
 _BIN_NAMES = tuple(f"bin_{i}" for i in range(BINS))
-_SMALL_COUNT = 6
-"""Slack on top of the standard deviations, for expected counts near none, which are not normal."""
 
 
 @rule("GK203", "buffer-contents-differ", clauses=("M20", "M21"), since="2026.1")
@@ -125,7 +123,7 @@ def _uniform(run: MeasuredRun, buffers: Table, sets: int, rules: Ruleset) -> Ite
         rows = _rows(surface, sets)
         found = np.stack([buffers[name][rows] for name in names], axis=1)
         expected = count * share
-        allowed = rules.buffer_sigmas * np.sqrt(expected * (1 - share)) + _SMALL_COUNT
+        allowed = rules.buffer_sigmas * np.sqrt(expected * (1 - share)) + rules.buffer_small_count
         for row, column in zip(*np.nonzero(np.abs(found - expected) > allowed), strict=True):
             yield Finding(
                 f"{_row(run, rows.start + int(row), sets)}: {names[column]}",

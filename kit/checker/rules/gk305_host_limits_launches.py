@@ -31,7 +31,7 @@ from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, Severity, Unproven, methodology_severity, rule
 from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
 from kit.ruleset import Ruleset
-from kit.timeline import anchored_span_ns, device_span_ns, host_lead_ns
+from kit.timeline import anchored_span_ns, host_lead_ns, mean_period_ns
 from kit.trace import PROFILING, WINDOWS
 
 
@@ -61,8 +61,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
 
 
 def _pilot(run: MeasuredRun, pilot_ns: int, rules: Ruleset) -> Iterator[Finding]:
-    profiling = run.profiling_windows()
-    period_ns = device_span_ns(profiling) / sum(profiling["launches"].tolist())
+    period_ns = mean_period_ns(run.profiling_windows())
     low, high = rules.pilot_period_least, rules.pilot_period_most
     if not low * period_ns <= pilot_ns <= high * period_ns:
         required = f"{low:g} to {high:g} times the windows' {period_ns:.6g} ns"
@@ -71,7 +70,7 @@ def _pilot(run: MeasuredRun, pilot_ns: int, rules: Ruleset) -> Iterator[Finding]
 
 def _lead(run: MeasuredRun, rules: Ruleset, severity: Severity) -> Iterator[Finding]:
     profiling, windows = run.profiling_windows(), run.table(WINDOWS.file)
-    period_ns = device_span_ns(profiling) / sum(profiling["launches"].tolist())
+    period_ns = mean_period_ns(profiling)
     leads = host_lead_ns(run.document.timing, windows)[windows["phase"] == PROFILING]
     _, width_ns = anchored_span_ns(run.document.timing)
     slack_ns = min(width_ns, 2 * round(rules.anchor_width_s * 1e9))

@@ -28,7 +28,7 @@ from kit.checker.rule import Finding, Unproven, rule
 from kit.checker.runs import MeasuredRun, judge_runs
 from kit.evidence import Control
 from kit.ruleset import Ruleset
-from kit.timeline import anchored_span_ns, device_span_ns
+from kit.timeline import anchored_span_ns, device_span_ns, mean_period_ns
 from kit.trace import WINDOWS
 
 
@@ -93,8 +93,7 @@ def _dlpack(run: MeasuredRun, control: Control, rules: Ruleset) -> Iterator[Find
 def _slope(run: MeasuredRun, control: Control, rules: Ruleset) -> Iterator[Finding]:
     if control.duration_ns < rules.control_minimum_s * 1e9:
         return
-    profiling = run.profiling_windows()
-    mean_ns = device_span_ns(profiling) / sum(profiling["launches"].tolist())
+    mean_ns = mean_period_ns(run.profiling_windows())
     place = run.at("timing.controls.host_slope")
     if control.launches < 1:
         yield Finding(place, f"{control.launches} launches", "at least 1")

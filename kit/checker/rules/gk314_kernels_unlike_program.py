@@ -24,10 +24,11 @@ Fails: 256 GEMM kernels for that call; or a transpose that takes a third of the 
 
 from collections.abc import Iterator
 
+from kit.bundle.layout import TRACE
 from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, methodology_severity, rule
 from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
-from kit.checker.traces import TRACE, traced
+from kit.checker.traces import traced
 from kit.evidence import KernelTrace
 from kit.kernels import KernelFigures
 from kit.ruleset import Ruleset

@@ -23,11 +23,12 @@ Fails: a period of 2.9 µs and kernels of 5.79 µs; or one of 64 µs and kernels
 
 from collections.abc import Iterator
 
+from kit.bundle.layout import TRACE
 from kit.bundle.reader import Bundle
 from kit.checker.recomputed import RecomputedRun, recompute
 from kit.checker.rule import Finding, Severity, Unproven, methodology_severity, rule
 from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
-from kit.checker.traces import TRACE, traced
+from kit.checker.traces import traced
 from kit.ruleset import Ruleset
 from kit.trace import WINDOWS
 
@@ -68,7 +69,7 @@ def _judge(entry: RecomputedRun, rules: Ruleset, severity: Severity) -> Iterator
         yield Finding(place, shown, f"at least {low_ns:.6g} ns {kernels}")
     if metrics.mean_period_ns > high_ns:
         yield Finding(place, shown, f"at most {high_ns:.6g} ns {kernels}", severity)
-    highest = run.device.maximum_graphics_mhz if run.device else None
+    highest = run.maximum_graphics_mhz
     if highest and trace.graphics_mhz and trace.graphics_mhz > highest + rules.clock_step_mhz:
         found = f"{trace.graphics_mhz:.6g} MHz"
         yield Finding(run.at("graphics_mhz", TRACE), found, f"at most {highest} MHz, the maximum")

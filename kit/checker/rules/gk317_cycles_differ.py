@@ -25,16 +25,15 @@ Fails: profiling windows at 0.9 of their time, the rest of it added to the warm-
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, Severity, Unproven, rule
 from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
 from kit.metrics import time_mean
 from kit.ruleset import Ruleset
-from kit.timeline import host_lead_ns, window_edges
+from kit.timeline import host_lead_ns, mean_period_ns, window_edges
 from kit.trace import CLOCKS, PROFILING, WARM_UP, WINDOWS
-
-_FEWEST_NS = 1_000_000_000
 
 
 @rule("GK317", "cycles-differ", clauses=("M11", "M12"), since="2026.1")
@@ -47,8 +46,8 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
         windows = run.table(WINDOWS.file)
         edges = window_edges(run.document.timing, windows)
         settled = edges[:-1] >= edges[0] + round(rules.cycles_after_s * 1e9)
-        warm = _stretch(run, (windows["phase"] == WARM_UP) & settled)
-        profiling = _stretch(run, windows["phase"] == PROFILING)
+        warm = _stretch(run, (windows["phase"] == WARM_UP) & settled, rules)
+        profiling = _stretch(run, windows["phase"] == PROFILING, rules)
         slower = profiling[0] / warm[0]
         # By cycles the period moves against the clock, by memory it stays.
         clock = warm[1] / profiling[1]
@@ -66,7 +65,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     yield from judge_runs(bundle, judge)
 
 
-def _stretch(run: MeasuredRun, rows: np.ndarray) -> tuple[float, float]:
+def _stretch(run: MeasuredRun, rows: NDArray[np.bool_], rules: Ruleset) -> tuple[float, float]:
     """Mean period in ns and mean clock in MHz over a stretch of windows.
 
     Raises:
@@ -75,21 +74,20 @@ def _stretch(run: MeasuredRun, rows: np.ndarray) -> tuple[float, float]:
     windows = run.table(WINDOWS.file)
     places = np.flatnonzero(rows)
     edges = window_edges(run.document.timing, windows)
-    if not len(places) or edges[places[-1] + 1] - edges[places[0]] < _FEWEST_NS:
+    least_ns = round(rules.cycles_stretch_s * 1e9)
+    if not len(places) or edges[places[-1] + 1] - edges[places[0]] < least_ns:
         raise Unproven("warm-up after its first second or profiling is shorter than a second")
     start_ns, end_ns = int(edges[places[0]]), int(edges[places[-1] + 1])
     clock_mhz = time_mean(run.table(CLOCKS.file), "graphics_mhz", start_ns, end_ns)
     if not clock_mhz:
         raise Unproven("the graphics clock was not sampled over warm-up and profiling")
-    chosen = windows.rows(rows)
-    return sum(chosen["duration_ns"].tolist()) / sum(chosen["launches"].tolist()), clock_mhz
+    return mean_period_ns(windows.rows(rows)), clock_mhz
 
 
 def _severity(run: MeasuredRun, rules: Ruleset) -> Severity:
     """Only a device that waits for its host may take any time it likes."""
     windows = run.table(WINDOWS.file)
-    profiling = windows["phase"] == PROFILING
-    leads_ns = host_lead_ns(run.document.timing, windows)[profiling]
-    period_ns = windows["duration_ns"][profiling].sum() / windows["launches"][profiling].sum()
+    leads_ns = host_lead_ns(run.document.timing, windows)[windows["phase"] == PROFILING]
+    period_ns = mean_period_ns(run.profiling_windows())
     waits = float(np.median(leads_ns)) < rules.launches_ahead * period_ns
     return "warn" if waits else "fail"

@@ -35,7 +35,7 @@ from kit.clock_events import POWER_CAP
 from kit.gpu_registers import registers_of
 from kit.ruleset import Ruleset
 from kit.stability import IDLE_NS, level
-from kit.timeline import device_span_ns, within
+from kit.timeline import mean_period_ns, within
 from kit.trace import CLOCKS, POWER, WARM_UP, WINDOWS
 
 
@@ -58,7 +58,7 @@ def _slope(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
     slope = next((c for c in run.document.timing.controls if c.name == "host_slope"), None)
     if slope is None:
         raise Unproven("control host_slope is missing")
-    windows, profiling = run.table(WINDOWS.file), run.profiling_windows()
+    windows, period_ns = run.table(WINDOWS.file), mean_period_ns(run.profiling_windows())
     warm = windows.rows(windows["phase"] == WARM_UP)
     per_call = run.document.executable.gemms_per_call
     place = run.at("timing.controls.host_slope")
@@ -69,7 +69,6 @@ def _slope(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
         if abs(slope.launches - wanted) > allowed:
             required = f"{wanted:.0f} within {allowed:.0f}: {rules.slope_s:g} s by the warm-up"
             yield Finding(place, f"{slope.launches} launches", required)
-    period_ns = device_span_ns(profiling) / sum(profiling["launches"].tolist())
     phases, timing = run.document.phases, run.document.timing
     gap_ns = phases.cool_down_start_ns - timing.end.after_ns
     spans_ns = [spans * slope.launches * period_ns for spans in rules.slope_spans]
@@ -98,11 +97,10 @@ def _edges(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
     high = np.flatnonzero(after["power_instant_mw"] >= (idle + load) / 2)
     if not len(high):
         return
-    periods = {health.table: health.period_ns for health in run.document.telemetry.health}
     step_ns = registers.average_power_step_ms * 1_000_000
     slack_ns = round(rules.power_edge_s * 1e9)
     early_ns = -step_ns - slack_ns
-    late_ns = step_ns + max(step_ns, periods.get(POWER.file, 0)) + slack_ns
+    late_ns = step_ns + max(step_ns, run.sampling_periods_ns.get(POWER.file, 0)) + slack_ns
     for what, mark, mark_ns, row in (
         ("rises", "timing.start", run.document.timing.start.after_ns, high[0]),
         ("falls", "phases.cool_down_start_ns", phases.cool_down_start_ns, high[-1]),

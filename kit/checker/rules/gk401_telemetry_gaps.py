@@ -48,7 +48,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
 
     def judge(run: MeasuredRun) -> Iterator[Finding]:
         start_ns, end_ns = run.profiling_interval()
-        periods = {health.table: health.period_ns for health in run.document.telemetry.health}
+        periods = run.sampling_periods_ns
         for file in (CLOCKS.file, POWER.file):
             table = run.table(file)
             if file not in periods:

@@ -33,11 +33,9 @@ from kit.ruleset import Ruleset
 from kit.timeline import around, within
 from kit.trace import CLOCKS, POWER
 
-_FLASHES = 1
-
 
 @rule("GK405", "slowdown-in-window", clauses=("M08", "M10"), since="2026.1")
-def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
+def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     """Look for event bits and counters that grew."""
     only_on_gpu(bundle, "a GPU's clock event reasons")
     held_clock = bundle.plan.test_type.name == "fixed_frequency"
@@ -59,7 +57,7 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
         bare = int(np.count_nonzero((reasons & BARE_SLOWDOWN.mask != 0) & (reasons & named == 0)))
         if bare:
             found = f"{BARE_SLOWDOWN.name} in {bare} samples"
-            severity: Severity = "fail" if bare > _FLASHES else "warn"
+            severity: Severity = "fail" if bare > rules.bare_slowdown_samples else "warn"
             yield Finding(place, found, f"no {BARE_SLOWDOWN.name}", severity)
 
     yield from judge_runs(bundle, judge)

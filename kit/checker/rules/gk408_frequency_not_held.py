@@ -63,8 +63,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
             required = f"at least {rules.minimum_clock_samples}, or no fixed_frequency"
             yield Finding(place, f"{count} samples", required)
         if held and not held.held:
-            maximum = run.device.maximum_graphics_mhz if run.device else None
-            advice = remedy(held, maximum, rules.clock_step_mhz)
+            advice = remedy(held, run.maximum_graphics_mhz, rules.clock_step_mhz)
             required = f"{wanted} MHz within {rules.clock_step_mhz} MHz"
             yield Finding(place, held.text, f"{required}; {advice}" if advice else required)
 

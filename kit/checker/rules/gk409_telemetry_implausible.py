@@ -25,25 +25,32 @@ Fails: a graphics clock of 3000 MHz on a device whose maximum is 1980 MHz.
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, NotApplicable, Unproven, rule
 from kit.checker.runs import MeasuredRun, judge_runs
 from kit.ruleset import Ruleset
 from kit.timeline import window_edges, within
-from kit.trace import CLOCKS, ENERGY, HOST, POWER, TELEMETRY_TABLES, WINDOWS, Table
+from kit.trace import (
+    CLOCKS,
+    ENERGY,
+    HOST,
+    POWER,
+    POWER_COUNTERS_NS,
+    TELEMETRY_TABLES,
+    WINDOWS,
+    Table,
+)
 
 _TEMPERATURES = ((POWER.file, "gpu_c"), (POWER.file, "memory_c"), (HOST.file, "cpu_c"))
-_TEMPERATURE_C = (1, 125)
 _COUNTERS = (
-    *((POWER.file, column.name) for column in POWER.columns if column.name.endswith("_ns")
-      and column.name not in ("t_ns", "burst_ns")),
+    *((POWER.file, name) for name in POWER_COUNTERS_NS),
     (ENERGY.file, "energy_mj"),
     (HOST.file, "package_energy_uj"),
     (HOST.file, "busy_ms"),
     (HOST.file, "steal_ms"),
-)  # fmt: skip
-_LOAD_ROWS, _LOAD_NS = 20, 2_000_000_000
+)
 
 
 @rule("GK409", "telemetry-implausible", clauses=("M12", "M14"), since="2026.1")
@@ -58,7 +65,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
         if not any(contract.file in tables for contract in TELEMETRY_TABLES):
             raise Unproven("there is no telemetry table")
         yield from _clocks(run, rules)
-        low, high = _TEMPERATURE_C
+        low, high = rules.temperature_least_c, rules.temperature_most_c
         for file, column in _TEMPERATURES:
             values = _column(tables, file, column)
             if len(values) and (values.min() < low or values.max() > high):
@@ -70,12 +77,12 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
                 place = run.at(f"row {row + 2}: {column}", file)
                 yield Finding(place, "less than the row before", "a counter that never falls")
         yield from _bursts(run, rules)
-        yield from _still(run)
+        yield from _still(run, rules)
 
     yield from judge_runs(bundle, judge)
 
 
-def _column(tables: dict[str, Table], file: str, column: str) -> np.ndarray:
+def _column(tables: dict[str, Table], file: str, column: str) -> NDArray[np.int64]:
     table = tables.get(file)
     return table[column] if table is not None and column in table else np.empty(0, np.int64)
 
@@ -95,7 +102,7 @@ def _clocks(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
 
 
 def _bursts(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
-    periods = {health.table: health.period_ns for health in run.document.telemetry.health}
+    periods = run.sampling_periods_ns
     for contract in TELEMETRY_TABLES:
         start_ns = _column(run.evidence.tables, contract.file, "t_ns")
         end_ns = start_ns + _column(run.evidence.tables, contract.file, "burst_ns")
@@ -105,13 +112,15 @@ def _bursts(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
             yield Finding(place, f"ends at {end_ns[row]} ns", f"before {start_ns[row + 1]} ns")
 
 
-def _still(run: MeasuredRun) -> Iterator[Finding]:
+def _still(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
     power, windows = run.evidence.tables.get(POWER.file), run.evidence.tables.get(WINDOWS.file)
     if power is None or windows is None or "power_average_mw" not in power:
         return
     edges = window_edges(run.document.timing, windows)
     load = within(power, int(edges[0]), int(edges[-1]))
-    if len(load) <= _LOAD_ROWS or load["t_ns"][-1] - load["t_ns"][0] <= _LOAD_NS:
+    if len(load) <= rules.moving_power_samples:
+        return
+    if load["t_ns"][-1] - load["t_ns"][0] <= rules.moving_power_s * 1e9:
         return
     if len(np.unique(load["power_average_mw"])) == 1:
         place = run.at("column power_average_mw under load", POWER.file)

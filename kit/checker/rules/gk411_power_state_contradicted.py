@@ -95,7 +95,7 @@ def _unexplained(
     run: MeasuredRun, interval: tuple[int, int], rules: Ruleset, severity: Severity
 ) -> Iterator[Finding]:
     inside = within(run.table(CLOCKS.file), *interval)
-    maximum = run.device.maximum_graphics_mhz if run.device else None
+    maximum = run.maximum_graphics_mhz
     if maximum is None or "graphics_mhz" not in inside:
         return
     low = inside["graphics_mhz"] < (1 - rules.clock_below_maximum) * maximum

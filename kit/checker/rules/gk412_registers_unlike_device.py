@@ -36,16 +36,7 @@ from kit.clock_events import POWER_CAP
 from kit.gpu_registers import Registers, registers_of
 from kit.ruleset import Ruleset
 from kit.timeline import window_edges, within
-from kit.trace import CLOCKS, POWER, WINDOWS, Table
-
-_COUNTERS = tuple(
-    column.name
-    for column in POWER.columns
-    if column.name.endswith("_ns") and column.name not in ("t_ns", "burst_ns")
-)
-_FEWEST_STEPS = 10
-_OFF_GRID = 0.01
-"""Share of samples that may lie off the grid: none did, in 100,000."""
+from kit.trace import CLOCKS, POWER, POWER_COUNTERS_NS, WINDOWS, Table
 
 
 @rule("GK412", "registers-unlike-device", clauses=("M12", "M14"), since="2026.1")
@@ -60,7 +51,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
         registers = registers_of(run.device)
         if registers is None:
             return
-        yield from _grid(run, clocks, registers)
+        yield from _grid(run, clocks, registers, rules)
         yield from _domains(run, clocks, rules)
         yield from _cadence(run, power, registers, rules)
         inside = within(clocks, *run.profiling_interval())
@@ -72,7 +63,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
 
 
 def _counters(run: MeasuredRun, power: Table, rules: Ruleset) -> Iterator[Finding]:
-    for name in _COUNTERS:
+    for name in POWER_COUNTERS_NS:
         if name not in power:
             continue
         ahead_ns = power[name] - power["t_ns"]
@@ -84,13 +75,15 @@ def _counters(run: MeasuredRun, power: Table, rules: Ruleset) -> Iterator[Findin
             yield Finding(run.at(f"row {row + 1}: {name}", POWER.file), found, required)
 
 
-def _grid(run: MeasuredRun, clocks: Table, registers: Registers) -> Iterator[Finding]:
-    maximum = run.device.maximum_graphics_mhz if run.device else None
+def _grid(
+    run: MeasuredRun, clocks: Table, registers: Registers, rules: Ruleset
+) -> Iterator[Finding]:
+    maximum = run.maximum_graphics_mhz
     if maximum is None or "graphics_mhz" not in clocks:
         return
     values = clocks["graphics_mhz"]
     off = (maximum - values) % registers.graphics_clock_step_mhz != 0
-    if np.mean(off) > _OFF_GRID:
+    if np.mean(off) > rules.clock_off_steps:
         found = f"{values[off][0]} MHz and {int(off.sum()) - 1} more samples"
         required = f"whole steps of {registers.graphics_clock_step_mhz} MHz below {maximum} MHz"
         yield Finding(run.at("column graphics_mhz", CLOCKS.file), found, required)
@@ -125,7 +118,7 @@ def _memory(run: MeasuredRun, inside: Table, rules: Ruleset) -> Iterator[Finding
     if maximum is None or "memory_mhz" not in inside or not len(inside):
         return
     low = inside["memory_mhz"] < (1 - rules.memory_clock_below) * maximum
-    if np.mean(low) > _OFF_GRID:
+    if np.mean(low) > rules.clock_off_steps:
         found = f"{inside['memory_mhz'][low][0]} MHz and {int(low.sum()) - 1} more samples"
         required = f"{maximum} MHz, the maximum, at which this memory runs under load"
         yield Finding(run.at("column memory_mhz in profiling", CLOCKS.file), found, required)
@@ -137,18 +130,18 @@ def _cadence(
     if "power_average_mw" not in power:
         return
     step_ms = registers.average_power_step_ms
-    periods = {health.table: health.period_ns for health in run.document.telemetry.health}
-    period_ms = periods.get(POWER.file, 0) * 1e-6
+    period_ms = run.sampling_periods_ns.get(POWER.file, 0) * 1e-6
     if period_ms > rules.power_step_sampling * step_ms:
         return  # the sampler of a busy host reads less often, and GK401 bounds how seldom
     edges = window_edges(run.document.timing, run.table(WINDOWS.file))
     load = within(power, int(edges[0]), int(edges[-1]))
     lasted_ms = float(edges[-1] - edges[0]) * 1e-6
-    if lasted_ms < 2 * _FEWEST_STEPS * step_ms:
-        raise Unproven(f"less than {2 * _FEWEST_STEPS * step_ms} ms of load")
+    needed_ms = 2 * rules.minimum_power_steps * step_ms
+    if lasted_ms < needed_ms:
+        raise Unproven(f"less than {needed_ms} ms of load")
     place = run.at("column power_average_mw under load", POWER.file)
     changes = np.flatnonzero(np.diff(load["power_average_mw"]))
-    if len(changes) < _FEWEST_STEPS:
+    if len(changes) < rules.minimum_power_steps:
         found = f"{len(changes)} steps in {lasted_ms:.0f} ms"
         yield Finding(place, found, f"one every {step_ms} ms")
         return

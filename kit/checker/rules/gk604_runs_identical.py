@@ -37,14 +37,7 @@ from kit.checker.stretches import digests
 from kit.ruleset import Ruleset
 from kit.trace import CLOCKS, KERNELS, POWER, WINDOWS
 
-# A few windows may agree by chance; a clock that stands still, or two levels of it, says nothing.
-_FEWEST_WINDOWS = 3
-# Two windows of a run agree in 0.1 % of all pairs at most in 5,700 windows of 56 runs, of which no
-# two neighbours agreed with two others: four in a row would in one of 10^8 runs.
-_REPEATED = 4
 _LOOKED_AT = 100
-_FEWEST_READINGS = 21
-_FEWEST_VALUES = 5
 _SERIES = (
     (CLOCKS.file, "graphics_mhz"),
     (CLOCKS.file, "sm_mhz"),
@@ -60,13 +53,13 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     seen: dict[tuple[str, str, bytes], str] = {}
     for case in bundle.cases.values():
         for run in case.runs:
-            for file, column, content in _series(run):
+            for file, column, content in _series(run, rules):
                 first = seen.setdefault((file, column, content), run.path)
                 if first != run.path:
                     found = f"{column} is that of {first}"
                     yield Finding(f"{run.path}/{file}", found, "a series of its own")
 
-    yield from _stretches(bundle)
+    yield from _stretches(bundle, rules)
     for case in bundle.cases.values():
         for like in likenesses(case.runs, rules.run_correlation):
             alike = " and ".join(like.series)
@@ -74,14 +67,14 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
             yield Finding(like.later, found, "ups and downs of its own")
 
 
-def _stretches(bundle: Bundle) -> Iterator[Finding]:
+def _stretches(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     """Parts of one run's power in another's, and of a run's windows in itself."""
     seen: dict[str, str] = {}
     for case in bundle.cases.values():
         for run in case.runs:
             windows = run.tables.get(WINDOWS.file)
-            if windows is not None and _repeats(windows["duration_ns"]):
-                found = f"{_REPEATED} durations in a row stand there twice"
+            if windows is not None and _repeats(windows["duration_ns"], rules):
+                found = f"{rules.repeated_windows} durations in a row stand there twice"
                 yield Finding(f"{run.path}/{WINDOWS.file}: duration_ns", found, "new ones")
             power = run.tables.get(POWER.file)
             for column in ("power_instant_mw", "power_average_mw"):
@@ -95,29 +88,29 @@ def _stretches(bundle: Bundle) -> Iterator[Finding]:
                 seen |= dict.fromkeys(parts, run.path)
 
 
-def _repeats(values: NDArray[np.int64]) -> bool:
-    if len(values) <= _REPEATED:
+def _repeats(values: NDArray[np.int64], rules: Ruleset) -> bool:
+    if len(values) <= rules.repeated_windows:
         return False
-    rows = sliding_window_view(values, _REPEATED)
+    rows = sliding_window_view(values, rules.repeated_windows)
     ordered = rows[np.lexsort(rows.T)]
     twice = ordered[1:][np.all(ordered[1:] == ordered[:-1], axis=1)]
-    return any(len(set(row.tolist())) >= _FEWEST_WINDOWS for row in twice[:_LOOKED_AT])
+    return any(len(set(row.tolist())) >= rules.copied_windows for row in twice[:_LOOKED_AT])
 
 
-def _series(run: RunEvidence) -> Iterator[tuple[str, str, bytes]]:
+def _series(run: RunEvidence, rules: Ruleset) -> Iterator[tuple[str, str, bytes]]:
     windows = run.tables.get(WINDOWS.file)
-    if windows is not None and len(windows) >= _FEWEST_WINDOWS:
+    if windows is not None and len(windows) >= rules.copied_windows:
         yield WINDOWS.file, "duration_ns", windows["duration_ns"].tobytes()
     for file, column in _SERIES:
         table = run.tables.get(file)
-        if table is not None and column in table and _tells(table[column]):
+        if table is not None and column in table and _tells(table[column], rules):
             yield file, column, table[column].tobytes()
 
 
-def _tells(values: NDArray[np.int64]) -> bool:
-    if len(values) < _FEWEST_READINGS:
+def _tells(values: NDArray[np.int64], rules: Ruleset) -> bool:
+    if len(values) < rules.copied_readings:
         return False
-    for _ in range(_FEWEST_VALUES - 1):
+    for _ in range(rules.copied_values - 1):
         values = values[values != values[0]]
         if not len(values):
             return False

@@ -8,7 +8,7 @@ The challenge feeds the seeds of every operand and every sampled output, so a bu
 was not made before it was handed out.
 
 ## How to fix
-Measure again with `challenge=` and the auditor's nonce.
+Measure again with `submission.challenge=` and the auditor's nonce.
 
 ## Clause
 M26: a result is reproducible at the auditor's request.

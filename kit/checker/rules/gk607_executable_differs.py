@@ -34,7 +34,6 @@ from kit.candidates import choose
 from kit.checker.programs import program
 from kit.checker.rule import Finding, Severity, methodology_severity, rule
 from kit.checker.runs import MeasuredRun, judge_runs
-from kit.checker.traces import TRACE
 from kit.plan import Implementation
 from kit.ruleset import Ruleset
 from kit.xla_options import COMPLETE, KERNELS, LOAD
@@ -129,4 +128,4 @@ def _traced(run: MeasuredRun) -> Iterator[Finding]:
     name = "" if trace is None else trace.gemm_name or ""
     if any(word in name.lower() for word in _FOREIGN[implementation]):
         required = f"a kernel of implementation {implementation}, as the program"
-        yield Finding(run.at("gemm_name", TRACE), name, required)
+        yield Finding(run.at("gemm_name", layout.TRACE), name, required)

@@ -3,13 +3,11 @@
 import os
 import select
 import subprocess
-import sys
 import tempfile
 from contextlib import suppress
-from pathlib import Path
 from time import monotonic
 
-import kit
+from kit import own_process
 from kit.errors import MeasurementError, UsageError
 from kit.telemetry.sampler.messages import Answer, Farewell, Job, decode, encode
 
@@ -27,15 +25,12 @@ class SamplerProcess:
         """
         # An unnamed file: a pipe that nobody reads would block the sampler once it is full.
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed in `stop`
-        root = str(Path(kit.__file__).resolve().parent.parent)
-        search = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
         self._process = subprocess.Popen(
-            # -P keeps the working folder, which may hold anything, off the import path.
-            [sys.executable, "-P", "-m", "kit.telemetry.sampler"],
+            own_process.command("kit.telemetry.sampler"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
-            env={**os.environ, "PYTHONPATH": search},
+            env=own_process.with_kit(os.environ),
             process_group=0,
         )
         try:

@@ -22,9 +22,11 @@ from bundles import (
 from forgeries import jittered
 from kit.checker.likeness import likenesses
 from kit.checker.rules import gk604_runs_identical as gk604
+from kit.ruleset import CURRENT, ruleset
 from kit.trace import Table
 
 CODE = "GK604"
+RULES = ruleset(CURRENT)
 TIMES = ("t_ns", "enqueue_start_ns", "enqueue_end_ns")
 
 
@@ -161,7 +163,7 @@ def test_kernels_of_another_run():
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=60))
 def test_a_series_tells_a_run_by_five_values_in_more_than_twenty_readings(values):
-    told = gk604._tells(np.array(values, np.int64))
+    told = gk604._tells(np.array(values, np.int64), RULES)
     assert told == (len(values) > 20 and len(set(values)) >= 5)
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from kit.bundle.schema import validate
-from kit.checker.report import HAS_ERRORS, LOOKS_OK, json_report, text_report, text_summary
+from kit.checker.output.report import HAS_ERRORS, LOOKS_OK, json_report, text_report, text_summary
 from kit.checker.rule import Finding
 from kit.checker.verdict import CaseFigures, Headline, RuleResult, Verdict, Waiver
 

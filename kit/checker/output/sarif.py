@@ -13,9 +13,12 @@ from typing import Any
 from urllib.parse import quote
 
 import kit
-from kit.checker.catalogue import all_round_rules, all_rules
-from kit.checker.judged import Judged, file_of
+from kit.checker.catalogue import whole_catalogue
+from kit.checker.limits import MAXIMUM_TEXT
+from kit.checker.output.judged import Judged, file_of
 from kit.checker.printable import printable
+from kit.checker.round_rule import RoundRule
+from kit.checker.rule import Rule
 from kit.checker.verdict import EXIT_CODES, RuleResult, worst
 
 _SCHEMA = (
@@ -27,13 +30,12 @@ _UNJUDGED = {
     "internal_error": "The kit failed at this bundle.",
 }
 _LEVELS = {"fail": "error", "warn": "warning"}
-_LONGEST = 2000
 
 
 def sarif_report(entries: Sequence[Judged]) -> str:
     """Return the log: one run, its rules, and the results in the order of bundles and rules."""
     judgement = worst(entry.verdict.judgement for entry in entries)
-    rules = [*(_rule(rule) for rule in (*all_rules(), *all_round_rules()))]
+    rules = [_rule(rule) for rule in whole_catalogue()]
     rules += [{"id": code, "shortDescription": _text(text)} for code, text in _UNJUDGED.items()]
     places = {rule["id"]: place for place, rule in enumerate(rules)}
     results = [result for entry in entries for result in _results(entry)]
@@ -54,7 +56,7 @@ def sarif_report(entries: Sequence[Judged]) -> str:
     return json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False)
 
 
-def _rule(rule: Any) -> dict[str, Any]:
+def _rule(rule: Rule | RoundRule) -> dict[str, Any]:
     text = rule.text.strip()
     shown = _braced(text)
     return {
@@ -72,7 +74,7 @@ def _results(entry: Judged) -> Iterator[dict[str, Any]]:
     for result in verdict.rules:
         for found in _of_rule(entry, result):
             if result.code in waived:
-                reason = printable(waived[result.code], _LONGEST)
+                reason = printable(waived[result.code], MAXIMUM_TEXT)
                 found["suppressions"] = [{"kind": "external", "justification": reason}]
             yield found
     if verdict.judgement in _UNJUDGED:
@@ -114,7 +116,7 @@ def _result(  # noqa: PLR0913, PLR0917 - as many as a result of SARIF has
                 },
                 "logicalLocations": [
                     {
-                        "fullyQualifiedName": printable(entry.verdict.name, _LONGEST),
+                        "fullyQualifiedName": printable(entry.verdict.name, MAXIMUM_TEXT),
                         "kind": "module",
                     }
                 ],
@@ -125,7 +127,7 @@ def _result(  # noqa: PLR0913, PLR0917 - as many as a result of SARIF has
 
 
 def _text(text: str) -> dict[str, str]:
-    return {"text": _braced(printable(text, _LONGEST)).replace("](", "]\\x28")}
+    return {"text": _braced(printable(text, MAXIMUM_TEXT)).replace("](", "]\\x28")}
 
 
 def _braced(text: str) -> str:
@@ -137,6 +139,6 @@ def _uri(path: str) -> str:
     try:
         name = os.fsencode(path)
     except UnicodeEncodeError:  # no name of a file
-        name = printable(path, _LONGEST).encode()
+        name = printable(path, MAXIMUM_TEXT).encode()
     reference = quote(name, safe="/")
     return f"file://{reference}" if path.startswith("/") else reference

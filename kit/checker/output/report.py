@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import kit
-from kit.checker.figures import figure_table
+from kit.checker.output.figures import figure_table
 from kit.checker.printable import printable
 from kit.checker.verdict import JUDGEMENTS, RuleResult, Verdict, worst
 from kit.records import to_json

@@ -8,11 +8,11 @@ exit code is not 0: what stays unproven is skipped as a rule, and in the closed 
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from kit.checker.judged import Judged
+from kit.checker.limits import MAXIMUM_TEXT
+from kit.checker.output.judged import Judged
 from kit.checker.printable import printable
 from kit.checker.verdict import RuleResult, Verdict
 
-_LONGEST = 2000
 _SKIPPED = ("not_applicable", "unproven")
 
 
@@ -28,7 +28,7 @@ def junit_report(entries: Sequence[Judged]) -> str:
 
 
 def _suite(root: Element, verdict: Verdict) -> None:
-    suite = SubElement(root, "testsuite", name=printable(verdict.name, _LONGEST))
+    suite = SubElement(root, "testsuite", name=printable(verdict.name, MAXIMUM_TEXT))
     properties = SubElement(suite, "properties")
     facts = {"digest": verdict.digest, "edition": verdict.edition, "verdict": verdict.judgement}
     for name, value in facts.items():
@@ -38,7 +38,7 @@ def _suite(root: Element, verdict: Verdict) -> None:
     for result in verdict.rules:
         case = _case(suite, verdict, f"{result.code} {result.name}")
         if result.code in waived:
-            reason = f"waived by the auditor: {printable(waived[result.code], _LONGEST)}"
+            reason = f"waived by the auditor: {printable(waived[result.code], MAXIMUM_TEXT)}"
             SubElement(case, "skipped", message=reason)
         else:
             _outcome(case, result)
@@ -46,17 +46,17 @@ def _suite(root: Element, verdict: Verdict) -> None:
     if verdict.judgement != "compliant":
         kind = "failure" if verdict.judgement == "not_compliant" else "error"
         shown = verdict.judgement.replace("_", " ")
-        problem = "" if verdict.problem is None else f": {printable(verdict.problem, _LONGEST)}"
+        problem = "" if verdict.problem is None else f": {printable(verdict.problem, MAXIMUM_TEXT)}"
         SubElement(case, kind, type=verdict.judgement, message=f"{shown}{problem}")
     _count(suite)
 
 
 def _case(suite: Element, verdict: Verdict, name: str) -> Element:
-    return SubElement(suite, "testcase", classname=printable(verdict.name, _LONGEST), name=name)
+    return SubElement(suite, "testcase", classname=printable(verdict.name, MAXIMUM_TEXT), name=name)
 
 
 def _outcome(case: Element, result: RuleResult) -> None:
-    reason = "" if result.reason is None else printable(result.reason, _LONGEST)
+    reason = "" if result.reason is None else printable(result.reason, MAXIMUM_TEXT)
     if result.outcome == "error":
         SubElement(case, "error", type="error", message=reason)
     elif result.outcome == "fail":
@@ -71,11 +71,11 @@ def _outcome(case: Element, result: RuleResult) -> None:
 
 
 def _findings(result: RuleResult) -> str:
-    lines = [
-        f"in {printable(finding.place, _LONGEST)}: found {printable(finding.found, _LONGEST)}; "
-        f"required {printable(finding.required, _LONGEST)}"
-        for finding in result.findings
-    ]
+    lines = []
+    for finding in result.findings:
+        texts = (finding.place, finding.found, finding.required)
+        place, found, required = (printable(text, MAXIMUM_TEXT) for text in texts)
+        lines.append(f"in {place}: found {found}; required {required}")
     return "\n".join(lines)
 
 

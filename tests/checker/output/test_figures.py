@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from kit.checker.figures import duration, energy, figure_table
+from kit.checker.output.figures import duration, energy, figure_table
 from kit.checker.verdict import CaseFigures
 
 FULL = CaseFigures("guideline-bf16-nn", "bf16", "bf16", True, 3, 3.1908e6, 689.17e12, 0.0028,

@@ -8,11 +8,11 @@ line.
 
 from collections.abc import Iterator, Sequence
 
-from kit.checker.judged import Judged, file_of
+from kit.checker.limits import MAXIMUM_TEXT
+from kit.checker.output.judged import Judged, file_of
 from kit.checker.printable import printable
 from kit.checker.verdict import RuleResult
 
-_LONGEST = 2000
 _COMMANDS = {"error": "error", "fail": "error", "warn": "warning", "unproven": "notice"}
 _ORDER = ("error", "warning", "notice")
 
@@ -24,7 +24,8 @@ def github_report(entries: Sequence[Judged]) -> Iterator[str]:
         yield from (line for kind, line in found if kind == command)
     for entry in entries:
         verdict = entry.verdict
-        yield f"bundle {printable(verdict.name, _LONGEST)}: {verdict.judgement.replace('_', ' ')}"
+        judgement = verdict.judgement.replace("_", " ")
+        yield f"bundle {printable(verdict.name, MAXIMUM_TEXT)}: {judgement}"
 
 
 def _annotations(entry: Judged) -> Iterator[tuple[str, str]]:
@@ -59,7 +60,7 @@ def _annotation(command: str, file: str, title: str, message: str) -> tuple[str,
 
 
 def _data(text: str) -> str:
-    shown = printable(text, _LONGEST)
+    shown = printable(text, MAXIMUM_TEXT)
     return shown.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

@@ -16,17 +16,17 @@ from jsonschema import Draft4Validator
 
 from hostile import ORDERS, TEXTS, entries, refused, verdict_of
 from kit.bundle.schema import validate
-from kit.checker.annotations import github_report
-from kit.checker.formats import FORMATS
-from kit.checker.judged import file_of, judged
-from kit.checker.junit import junit_report
-from kit.checker.report import json_report, text_report
+from kit.checker.output.annotations import github_report
+from kit.checker.output.formats import FORMATS
+from kit.checker.output.judged import file_of, judged
+from kit.checker.output.junit import junit_report
+from kit.checker.output.report import json_report, text_report
+from kit.checker.output.sarif import sarif_report
+from kit.checker.output.summary_csv import COLUMNS, summary_csv
 from kit.checker.rule import Finding
-from kit.checker.sarif import sarif_report
-from kit.checker.summary_csv import COLUMNS, summary_csv
 from kit.checker.verdict import EXIT_CODES
 
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parents[2] / "data"
 SARIF = Draft4Validator(json.loads((DATA / "sarif" / "sarif-2.1.0-rtm.5.json").read_bytes()))
 JUNIT = xmlschema.XMLSchema(DATA / "junit" / "junit-10.xsd")
 FORMULA = tuple("=+-@\t\r\uff1d\uff0b\uff0d\uff20")

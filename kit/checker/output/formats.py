@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from kit.checker.judged import Judged
-from kit.checker.report import json_report, text_report, text_summary
+from kit.checker.output.judged import Judged
+from kit.checker.output.report import json_report, text_report, text_summary
 
 Lines = Iterator[str]
 
@@ -23,21 +23,21 @@ def json(entries: Sequence[Judged], *, verbose: bool) -> Lines:  # noqa: ARG001 
 
 def sarif(entries: Sequence[Judged], *, verbose: bool) -> Lines:  # noqa: ARG001
     """A SARIF 2.1.0 log."""
-    from kit.checker.sarif import sarif_report  # noqa: PLC0415 - loads every rule's text
+    from kit.checker.output.sarif import sarif_report  # noqa: PLC0415 - loads every rule's text
 
     yield sarif_report(entries)
 
 
 def junit(entries: Sequence[Judged], *, verbose: bool) -> Lines:  # noqa: ARG001
     """A JUnit XML report."""
-    from kit.checker.junit import junit_report  # noqa: PLC0415 - loads an XML library
+    from kit.checker.output.junit import junit_report  # noqa: PLC0415 - loads an XML library
 
     yield junit_report(entries)
 
 
 def github(entries: Sequence[Judged], *, verbose: bool) -> Lines:  # noqa: ARG001
     """Annotations of GitHub Actions, then the summary."""
-    from kit.checker.annotations import github_report  # noqa: PLC0415 - asked for by CI alone
+    from kit.checker.output.annotations import github_report  # noqa: PLC0415 - asked for by CI alone
 
     yield from github_report(entries)
     yield from text_summary([entry.verdict for entry in entries])

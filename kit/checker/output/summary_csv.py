@@ -10,6 +10,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 
 from kit.checker.printable import printable
 from kit.checker.verdict import CaseFigures, Verdict
@@ -18,12 +19,9 @@ _SYSTEM = (
     "number_of_nodes", "host_processor_model_name", "host_processors_per_node",
     "host_processor_core_count", "accelerator_model_name", "accelerators_per_node",
 )  # fmt: skip
-_FIGURES = (
-    "executed", "native", "runs", "period_ns", "spread", "replicate_range", "graphics_mhz",
-    "power_mw", "sol_fraction", "period_over_kernel", "dram_read_ratio",
-    "sol_fraction_at_maximum_clock", "datasheet_fraction", "energy_per_gemm_j",
-    "flops_per_s_per_watt",
-)  # fmt: skip
+_BY_MLPERF = ("id", "number_format", "flops_per_s", "problem")
+_FIGURES = tuple(field.name for field in fields(CaseFigures) if field.name not in _BY_MLPERF)
+"""What none of MLPerf's columns says."""
 COLUMNS = (
     "Organization", "Availability", "Division", "SystemName", "Platform", "Model", "Result",
     "Units", *_SYSTEM, "total_accelerators", "Location", "framework", "operating_system", "notes",

@@ -1,0 +1,51 @@
+"""The text of a program as evidence: normalised once, and parsed once for all who ask about it."""
+
+import re
+from functools import lru_cache
+
+from kit.hlo.module import Module, parse_module
+
+MOST_REMEMBERED = 64
+"""Texts: those of a bundle's cases, of which several rules ask one after the other."""
+_METADATA = re.compile(r', metadata=\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\}')
+_TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
+
+
+def normalise(text: str) -> str:
+    """Strip source locations, which name local paths and change without the program changing."""
+    kept: list[str] = []
+    in_table = False
+    for line in text.splitlines():
+        if line in _TABLES:
+            in_table = True
+        elif in_table:
+            in_table = bool(line)
+        else:
+            kept.append(_METADATA.sub("", line).rstrip())
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(kept).strip()) + "\n"
+
+
+def parsed(text: str) -> Module:
+    """The module that a text is.
+
+    Raises:
+        ValueError: it is none; says which line.
+    """
+    found = _parsed(text)
+    if isinstance(found, str):
+        raise ValueError(found)  # noqa: TRY004 - the text is wrong, not its type
+    return found
+
+
+@lru_cache(maxsize=MOST_REMEMBERED)
+def _parsed(text: str) -> Module | str:
+    """A fault is remembered too: several rules ask about a text that is none."""
+    try:
+        return parse_module(text)
+    except ValueError as error:
+        return str(error)
+
+
+def forget_texts() -> None:
+    """Let go of the texts that were read."""
+    _parsed.cache_clear()
