@@ -111,13 +111,13 @@ class Ruleset:
     # Where the load draws less than this over idle, power has no edges.
     power_edge_share: float = 0.5
     # The bit of the power cap: never in the half second before the first launch, and until 575 ms
-    # after the cool-down's start at most, in 36 H200 tests that their cap held. The idle phase
+    # after the cool-down's start at most, in 33 H200 tests that their cap held. The idle phase
     # may begin with the bit of the pilot's load.
     cap_bit_before_s: float = 0.5
     cap_bit_after_s: float = 0.8
     cap_bit_stray: float = 0.05
-    # Where the load draws half as much again as the idle phase, an H200 grew warmer by 4 to 26 °C
-    # within 7 s and more, in 45 tests.
+    # Where the load draws half as much again as the idle phase, an H200 grew warmer by 4 to 24 °C
+    # within 8.7 s and more, in 45 tests.
     temperature_rise_c: float = 1.0
     temperature_load_s: float = 5.0
     # A run's energy counter to that of the next: 130 to 419 W on an H200 that traces, tunes and
@@ -127,11 +127,11 @@ class Ruleset:
     # without tuning, and up to 1.27 where eight attempts tuned.
     between_work: float = 0.95
     between_work_per_attempt: float = 0.25
-    # From the end of an attempt to the next: 0.02 s in 39 H200 attempts, and 13.6 s where hardware
-    # counters were read, which `timeout_s` bounds.
+    # From the end of an attempt to the next: 0.02 s after 37 H200 attempts, and 13.6 s where
+    # hardware counters were read, which `timeout_s` bounds.
     journal_silence_s: float = 10.0
-    # From an attempt's start to that of its process: 0.61 s at most in 42 attempts that tuned
-    # nothing, on 16 cores and on two. A busy host takes longer.
+    # From an attempt's start to that of its process: 0.61 s at most in 37 attempts that tuned
+    # nothing, on a GPU's host and on a CPU of two cores. A busy host takes longer.
     attempt_start_s: float = 30.0
     # As many steps of the average-power register are needed to know how often it steps.
     minimum_power_steps: int = 10
@@ -166,7 +166,7 @@ class Ruleset:
     # A clock this far below its maximum has a reason in every sample of 21 H200 tests.
     clock_below_maximum: float = 0.02
     unexplained_clock: float = 0.05
-    # A clock under the cap changes from one sample to the next in 7 to 16 % of them, in 34 H200
+    # A clock under the cap changes from one sample to the next in 7 to 16 % of them, in 31 H200
     # tests with uniform operands. Multiplying zeros it stood still in one of two.
     clock_changes_least: float = 0.01
     # An H200's memory clock is at its maximum of 3201 MHz, or reads 3199 MHz, in all of 48 tests.
@@ -251,8 +251,8 @@ class Ruleset:
     dram_read_least: float = 0.98
     # A kernel reads operands again once they outgrow the cache: 4.5 times at 8192^3 on an H200.
     dram_read_most: float = 32.0
-    # Bytes written to DRAM over those of D, which the cache can hold back once: 1.0001 to 1.0075 in
-    # 9 counted H200 cases whose outputs outgrow it.
+    # Bytes written to DRAM over those of D, which the cache can hold back once: 1.0001 to 1.0011 in
+    # 8 counted H200 cases whose outputs outgrow it.
     dram_write_least: float = 0.98
     # All buffers lie in one pool: 3.9 GB apart at most, of the 150 GB of an H200, in 48 tests. A
     # pool that grew in pieces may have holes.
