@@ -31,7 +31,7 @@ from kit.ruleset import Ruleset
 def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
     """Look for a measured run of each case."""
     severity = methodology_severity(bundle)
-    measured = 0
+    unmeasured = 0
     for planned in bundle.plan.cases:
         case = bundle.cases.get(planned.id)
         outcomes = () if case is None else case.record.runs
@@ -40,11 +40,11 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
             found = f"{len(cut_short)} of {len(outcomes)} runs interrupted"
             yield Finding(case_file(planned.id), found, "a measurement that was not cut short")
             continue
-        if any(outcome.status == "measured" for outcome in outcomes):
-            measured += 1
+        if any(run.status == "measured" for run in outcomes):
             continue
+        unmeasured += 1
         reasons = dict.fromkeys(f"{run.status}: {run.reason}" for run in outcomes)
         found = "; ".join(reasons) or "no attempt"
         yield Finding(case_file(planned.id), found, "at least one measured run", severity)
-    if not measured:
+    if unmeasured == len(bundle.plan.cases):
         yield Finding(CASES, "no case was measured", "at least one")

@@ -55,4 +55,10 @@ def test_no_folder():
 def test_an_interrupted_run_is_not_for_the_open_division_either(numbers):
     broken = failed(honest_gpu(), DECODE, numbers=numbers, status="interrupted")
     assert outcome(CODE, broken) == "fail"
-    assert "interrupted" in findings(CODE, broken)[0].found
+    (finding,) = findings(CODE, broken)
+    assert finding.found == f"{len(numbers)} of 3 runs interrupted"
+
+
+def test_where_every_case_was_interrupted_nothing_else_is_said():
+    broken = failed(honest_gpu(), DECODE, GUIDELINE, numbers=(2,), status="interrupted")
+    assert [finding.found for finding in findings(CODE, broken)] == ["1 of 3 runs interrupted"] * 2
