@@ -19,10 +19,12 @@ class Progress:
     label: str = ""
     current: str = ""
     started_s: float = field(default_factory=time.monotonic)
+    began_s: float = 0.0
 
     def begin(self, case: str, device: str, number: int, replicates: int) -> None:
         """A run begins."""
         self.current = ""
+        self.began_s = time.monotonic()
         self.label = (
             f"[{self.done + 1}/{self.runs}] {case} on {device}, run {number} of {replicates}"
         )
@@ -41,10 +43,12 @@ class Progress:
         self._show(f"{self.label}: {outcome}", ends=True)
 
     def _time_left(self) -> str:
+        """By the mean of the finished runs, less what this one has taken already."""
         if not self.done:
             return ""
-        each_s = (time.monotonic() - self.started_s) / self.done
-        return f", about {each_s * (self.runs - self.done):.0f} s left"
+        each_s = (self.began_s - self.started_s) / self.done
+        this_s = max(0.0, each_s - (time.monotonic() - self.began_s))
+        return f", about {this_s + each_s * (self.runs - self.done - 1):.0f} s left"
 
     def _show(self, text: str, *, ends: bool) -> None:
         if self.stream.isatty():

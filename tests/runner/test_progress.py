@@ -36,3 +36,18 @@ def test_a_terminal_gets_one_line_that_changes():
     text = run(Terminal())
     assert text.count("\n") == 2
     assert "690 W 1480 MHz" in text
+
+
+def test_the_time_left_falls_within_a_run_by_the_mean_of_the_finished_ones(monkeypatch):
+    now_s = 100.0
+    monkeypatch.setattr("kit.runner.progress.time.monotonic", lambda: now_s)
+    stream = io.StringIO()
+    progress = Progress(4, stream, started_s=now_s)
+    progress.begin("case", "cpu", 1, 4)
+    now_s = 110.0
+    progress.end("measured")
+    progress.begin("case", "cpu", 2, 4)
+    for now_s in (111.0, 118.0, 125.0):
+        progress.phase(f"phase {now_s}")
+    left = [line.split("about ")[1] for line in stream.getvalue().splitlines()[1:]]
+    assert left == ["29 s left", "22 s left", "20 s left"]
