@@ -120,6 +120,11 @@ class Verdict:
         """Exit code that this bundle alone gives."""
         return EXIT_CODES[self.judgement]
 
+    @property
+    def waived(self) -> frozenset[str]:
+        """Codes of the rules whose failing the auditor accepted for this bundle."""
+        return frozenset(waiver.code for waiver in self.waivers)
+
 
 def decide(results: Iterable[RuleResult], division: Division, waived: Collection[str]) -> Judgement:
     """Weigh the outcomes; `waived` are codes of rules whose failing the auditor accepts.

@@ -45,7 +45,6 @@ def text_report(verdict: Verdict, *, verbose: bool = False) -> Iterator[str]:
         yield ""
         yield from (f"  {line}" for line in figure_table(headline.cases))
         yield ""
-    waived = {waiver.code for waiver in verdict.waivers}
     for outcome, word in _WORDS.items():
         for results in _alike(verdict.rules, outcome):
             if len(results) > 1:
@@ -53,7 +52,7 @@ def text_report(verdict: Verdict, *, verbose: bool = False) -> Iterator[str]:
                 which = ", ".join(each.code for each in results) if named else _rules(len(results))
                 yield f"  {word:<8}  {which}: {_reason(results[0])}"
                 continue
-            shown = "waived" if results[0].code in waived else word
+            shown = "waived" if results[0].code in verdict.waived else word
             yield from _result(results[0], shown, verbose=verbose)
     for waiver in verdict.waivers:
         yield f"  {waiver.code} is waived by the auditor: {printable(waiver.reason, _LINE)}"
@@ -64,11 +63,12 @@ def text_report(verdict: Verdict, *, verbose: bool = False) -> Iterator[str]:
 
 
 def _verdict(verdict: Verdict) -> str:
-    """The judgement, and how many rules an open bundle leaves unproven."""
+    """The judgement, and how much of a compliant one is the auditor's leave or unproven."""
     said = verdict.judgement.replace("_", " ")
-    unproven = sum(result.outcome == "unproven" for result in verdict.rules)
-    if verdict.judgement == "compliant" and unproven:
-        said += f", {_rules(unproven)} unproven"
+    if verdict.judgement == "compliant":
+        unproven = sum(result.outcome == "unproven" for result in verdict.rules)
+        counts = {"waived": len(verdict.waived), "unproven": unproven}
+        said += "".join(f", {_rules(count)} {word}" for word, count in counts.items() if count)
     return said
 
 

@@ -27,8 +27,9 @@ COLUMNS = (
     "Units", *_SYSTEM, "total_accelerators", "Location", "framework", "operating_system", "notes",
     "compliance", "errors", "version", "has_power", "weight_data_types", *_FIGURES, "digest",
 )  # fmt: skip
-"""MLPerf's names, then those of `kit.checker.verdict.CaseFigures`. `compliance` is the verdict,
-`errors` the number of failed rules, `version` the edition, `Model` the case."""
+"""MLPerf's names, then those of `kit.checker.verdict.CaseFigures`. `compliance` is the verdict and
+how many rules were waived for it, `errors` the number of failed rules, `version` the edition,
+`Model` the case."""
 
 _LONGEST = 500
 # Beginnings of a cell, of a quoted one and of one behind another separator; the last four of the
@@ -64,7 +65,7 @@ def _common(verdict: Verdict) -> dict[str, Cell]:
     row: dict[str, Cell] = {
         "Location": verdict.name,
         "notes": verdict.problem,
-        "compliance": verdict.judgement,
+        "compliance": _compliance(verdict),
         "errors": sum(result.outcome == "fail" for result in verdict.rules),
         "version": verdict.edition,
         "digest": verdict.digest,
@@ -86,6 +87,14 @@ def _common(verdict: Verdict) -> dict[str, Cell]:
         if isinstance(nodes, int) and isinstance(each, int):
             row["total_accelerators"] = nodes * each
     return row
+
+
+def _compliance(verdict: Verdict) -> str:
+    """The judgement; one that rests on waivers must not pass for a clean one."""
+    count = len(verdict.waived)
+    if verdict.judgement != "compliant" or not count:
+        return verdict.judgement
+    return f"compliant, {count} {'rule' if count == 1 else 'rules'} waived"
 
 
 def _case(case: CaseFigures) -> dict[str, Cell]:

@@ -5,6 +5,7 @@ import io
 import json
 import re
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree as ET
@@ -24,7 +25,7 @@ from kit.checker.output.report import json_report, text_report
 from kit.checker.output.sarif import sarif_report
 from kit.checker.output.summary_csv import COLUMNS, summary_csv
 from kit.checker.rule import Finding
-from kit.checker.verdict import EXIT_CODES
+from kit.checker.verdict import EXIT_CODES, Waiver
 
 DATA = Path(__file__).parents[2] / "data"
 SARIF = Draft4Validator(json.loads((DATA / "sarif" / "sarif-2.1.0-rtm.5.json").read_bytes()))
@@ -263,6 +264,18 @@ def test_the_table_has_a_line_a_case_and_one_for_a_refused_bundle():
     )  # fmt: skip
     assert unmeasured["notes"] == "not measured: plain"
     assert (last["Location"], last["compliance"], last["notes"]) == ("why", "refused", "why")
+
+
+def test_a_waived_verdict_does_not_read_as_a_clean_one_in_the_table():
+    found = replace(verdict_of("x"), judgement="compliant", waivers=())
+    waivers = (Waiver("GK404", "0" * 64, "why"), Waiver("GK405", "0" * 64, "why"))
+    table = summary_csv(
+        [found, replace(found, waivers=waivers[:1]), replace(found, waivers=waivers)]
+    )
+    said = [row["compliance"] for row in csv.DictReader(io.StringIO(table))]
+    assert list(dict.fromkeys(said)) == [
+        "compliant", "compliant, 1 rule waived", "compliant, 2 rules waived",
+    ]  # fmt: skip
 
 
 def test_numbers_stay_numbers():

@@ -127,6 +127,7 @@ def test_waiver_is_shown_and_not_called_a_failure():
     assert "waived    GK404" in shown
     assert "FAIL" not in shown
     assert "GK404 is waived by the auditor: limit was lowered by us" in shown
+    assert shown.endswith("verdict     compliant, 1 rule waived, 1 rule unproven")
 
 
 def test_refused():
