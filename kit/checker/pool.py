@@ -152,6 +152,9 @@ def _start() -> "subprocess.Popen[str]":
         text=True,
         encoding="ascii",
         env={**os.environ, **WORKER_ENVIRONMENT},
+        # Out of reach of the terminal's Ctrl-C, which it would answer with a traceback: this
+        # process ends it, or the end of its stdin does.
+        process_group=0,
     )
 
 

@@ -88,17 +88,13 @@ def run_command(command: Any, word: str, arguments: list[str]) -> int:
     """
     import click
 
+    # Not `command.main`, which answers Ctrl-C with an empty line of its own.
+    names = {"help_option_names": ["-h", "--help"]}
     try:
-        code = command.main(
-            arguments,
-            prog_name=f"gemm-kit {word}",
-            standalone_mode=False,
-            help_option_names=["-h", "--help"],
-        )
-    except click.Abort:
-        raise KeyboardInterrupt from None
-    except SystemExit:  # so click ends when whoever reads the output went away
-        raise BrokenPipeError from None
+        with command.make_context(f"gemm-kit {word}", arguments, **names) as context:
+            code = command.invoke(context)
+    except click.exceptions.Exit as ended:  # --help
+        return ended.exit_code
     except click.ClickException as error:
         message = error.format_message().removesuffix(".")
         raise UsageError(message, hint=f"see gemm-kit {word} --help") from None

@@ -3,8 +3,10 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -91,3 +93,47 @@ def test_a_closed_output_is_said_in_one_line(folder):
             env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False,
         )  # fmt: skip
         assert (done.returncode, done.stderr.strip()) == (code, line)
+
+
+def test_an_interrupt_from_the_terminal_is_one_line(folder):
+    """A terminal signals the whole process group."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kit", "check", "bundle"],
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)}, start_new_session=True,
+    )  # fmt: skip
+    tasks = Path(f"/proc/{process.pid}/task")
+    while not any(task.read_text() for task in tasks.glob("*/children")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    time.sleep(0.2)  # the worker is a Python by then
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "gemm-kit: interrupted\n")
+
+
+@pytest.mark.parametrize("option", ["--csv", "--index"])
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
+def test_a_file_that_finds_no_room_costs_no_verdict(folder, option):
+    disk = folder / "disk"
+    disk.mkdir()
+    script = (
+        f"mount -t tmpfs -o size=8k none {disk} && head -c 8192 /dev/zero > {disk}/full;"
+        f" exec {sys.executable} -m kit check bundle {option} {disk}/file"
+    )
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", script], cwd=folder, capture_output=True, text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stdout.splitlines()[-1] == "SUMMARY: submission looks OK"
+    line = done.stderr.splitlines()[-1]
+    assert line.startswith(f"gemm-kit: error: {option} {disk}/file: cannot be written: ")
+    assert line.endswith("(free some space or choose another place; the verdict stands)")
+
+
+def test_a_place_that_takes_no_file_costs_no_verdict(folder):
+    done = run(folder, "check", "bundle", "--csv", "/proc/x.csv")
+    assert done.returncode == 2
+    assert done.stdout.splitlines()[-1] == b"SUMMARY: submission looks OK"
+    assert b"--csv /proc/x.csv: cannot be written: " in done.stderr
