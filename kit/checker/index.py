@@ -29,6 +29,7 @@ _LAYOUT = 1
 _COMPUTES_WITH = ("jsonschema", "ml-dtypes", "numpy")
 _NO_OPTION = ("path", "name", "waivers", "index")
 _WAIT_S = 10.0
+_NO_ROOM = frozenset((sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR))
 _TABLE = """
 CREATE TABLE IF NOT EXISTS verdicts (
     content TEXT NOT NULL,  -- SHA-256 of all that was judged
@@ -46,29 +47,50 @@ _STORE = "INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 
 class Index:
-    """An index that is open for writing."""
+    """An index that is open for writing; `fault` says why nothing more can be written."""
 
     def __init__(self, key: IndexKey, waivers: Collection[Waiver]) -> None:
         self.key = key
         self.known = 0
         self._waivers = waivers
-        self._database = _connect(Path(key.path))
+        self.fault = ""
+        self._database: sqlite3.Connection | None = None
+        with self._noting_faults():
+            self._database = _connect(Path(key.path))
 
     def add(self, verdict: Verdict) -> None:
-        """Remember a verdict, unless it was found here or is not to be remembered."""
+        """Remember a verdict, unless it was found here or is not to be remembered.
+
+        A full disk costs no verdict: it becomes the `fault`.
+        """
+        if self._database is not None and not self.fault:
+            with self._noting_faults():
+                self._add(self._database, verdict)
+
+    @contextmanager
+    def _noting_faults(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in _NO_ROOM:
+                raise
+            self.fault = str(error)
+
+    def _add(self, database: sqlite3.Connection, verdict: Verdict) -> None:
         if verdict.content is None or verdict.judgement == "internal_error":
             return
         place = (verdict.content, self.key.scope, _digest_of(self._waivers, verdict.digest))
         text = json.dumps(to_json(verdict))
-        if self._database.execute(_FIND, place).fetchone() is not None:
+        if database.execute(_FIND, place).fetchone() is not None:
             self.known += 1
             return
         facts = (verdict.digest, verdict.edition, verdict.judgement, text)
-        self._database.execute(_STORE, (*place, *facts))
+        database.execute(_STORE, (*place, *facts))
 
     def close(self) -> None:
         """Leave one file that holds everything."""
-        self._database.close()
+        if self._database is not None:
+            self._database.close()
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
     from kit.checker.worker import Request
 
 _EXIT_CODES = """\b
-Exit codes: 0 compliant, 1 not compliant, 2 wrong usage, 3 refused (malformed or
-unsafe), 4 internal error, 5 cannot decide. Of many bundles the worst one counts,
-in the order 4, 3, 1, 5, 0."""
+Exit codes: 0 compliant, 1 not compliant, 2 wrong usage, or --csv or --index could
+not be written, 3 refused (malformed or unsafe), 4 internal error, 5 cannot decide,
+130 interrupted. Of many bundles the worst one counts, in the order 4, 3, 1, 5, 0."""
 
 
 @click.command(epilog=_EXIT_CODES)
@@ -112,29 +113,36 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     _outside(candidates, {"--csv": table, "--index": remembered})
     processes = min(len(candidates), jobs or os.cpu_count() or 1)
     request = Request("", "", wanted, deep, accepted, None, signers)
-    verdicts = compare(_judge(candidates, request, processes, remembered), accepted)
+    found, fault = _judge(candidates, request, processes, remembered)
+    verdicts = compare(found, accepted)
     for line in _unused(accepted, {waiver for verdict in verdicts for waiver in verdict.waivers}):
         print(f"gemm-kit check: {line}", file=sys.stderr)
-    if table is not None:
-        _write_table(table, verdicts)
+    faults = [fault, "" if table is None else _write_table(table, verdicts)]
     entries = [
         judged(verdict, candidate.path)
         for verdict, candidate in zip(verdicts, candidates, strict=True)
     ]
     for line in FORMATS[form](entries, verbose=verbose):
         print(line)
+    if any(faults):
+        sys.stdout.flush()  # the verdict first
+        hint = "free some space or choose another place; the verdict stands"
+        raise UsageError("; ".join(filter(None, faults)), hint=hint)
     return EXIT_CODES[worst(verdict.judgement for verdict in verdicts)]
 
 
 def _judge(
     candidates: "Sequence[Candidate]", request: "Request", jobs: int, remembered: Path | None
-) -> "list[Verdict]":
-    """One verdict for each candidate; those that the index knows are not worked out again."""
+) -> "tuple[list[Verdict], str]":
+    """One verdict for each candidate, and why the index could not be written, "" if it could.
+
+    What the index knows is not worked out again.
+    """
     from kit.checker.index import opened
     from kit.checker.pool import judge_all
     from kit.checker.printable import printable
 
-    found = []
+    found, fault = [], ""
     with opened(remembered, request) as index:
         for verdict in judge_all(
             candidates, challenge=request.challenge, deep=request.deep, waivers=request.waivers,
@@ -147,9 +155,10 @@ def _judge(
         if index is not None:
             known = f"{index.known} of {len(found)} verdicts from {printable(index.key.path)}"
             print(known, file=sys.stderr)
+            fault = f"--index {remembered}: cannot be written: {index.fault}" if index.fault else ""
     if len(found) != len(candidates):
         raise KitError(f"{len(candidates)} bundles gave {len(found)} verdicts")
-    return found
+    return found, fault
 
 
 def _progress(done: int, of: int) -> None:
@@ -199,8 +208,11 @@ def _unused(accepted: "Sequence[Waiver]", used: "set[Waiver]") -> list[str]:
     ]
 
 
-def _write_table(path: Path, verdicts: "Sequence[Verdict]") -> None:
-    """Write the whole table or leave the old one: a reader never sees half of it."""
+def _write_table(path: Path, verdicts: "Sequence[Verdict]") -> str:
+    """Write the whole table or leave the old one, so that a reader never sees half of it.
+
+    Returns why it could not be written, "" if it could.
+    """
     from kit.checker.output.summary_csv import summary_csv
 
     partial = path.with_name(f".{path.name}.{os.getpid()}")
@@ -208,5 +220,7 @@ def _write_table(path: Path, verdicts: "Sequence[Verdict]") -> None:
         partial.write_text(summary_csv(verdicts), encoding="utf-8")
         partial.replace(path)
     except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise KitError(f"--csv {path}: cannot be written: {error.strerror}") from None
+        with suppress(OSError):
+            partial.unlink()
+        return f"--csv {path}: cannot be written: {error.strerror}"
+    return ""
