@@ -40,7 +40,10 @@ class Child:
 def reporting_child(
     module: str, request: Path, environment: Mapping[str, str], stdin: int = subprocess.DEVNULL
 ) -> Iterator[Child]:
-    """Run `module REQUEST FD`, FD being the pipe; the child is gone when the context ends."""
+    """Run `module REQUEST FD`, FD being the pipe; the child is gone when the context ends.
+
+    Its temporary files lie beside `request`: a child that is stopped does not clear them away.
+    """
     read_end, write_end = os.pipe()
     with (
         tempfile.TemporaryFile("w+", errors="replace") as log,
@@ -49,7 +52,7 @@ def reporting_child(
         try:
             process = subprocess.Popen(
                 own_process.command(module, str(request), str(write_end)),
-                env=environment,
+                env={**environment, "TMPDIR": str(request.parent)},
                 stdin=stdin,
                 stdout=log,
                 stderr=subprocess.STDOUT,

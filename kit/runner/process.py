@@ -40,9 +40,11 @@ def worker_environment(job: Job, environment: Mapping[str, str]) -> dict[str, st
 def run_job(job: Job, on_phase: Callable[[str], None], module: str = "kit.runner.worker") -> Report:
     """Run one job in a fresh process of `module` and return how it ended.
 
-    The process is gone when this returns, also after KeyboardInterrupt.
+    The process and its temporary files are gone when this returns, also after KeyboardInterrupt.
     """
-    with tempfile.TemporaryDirectory(prefix="gemm-kit-job-") as folder:
+    # What the child started may be writing still: that must not hide how the run ended.
+    scratch = tempfile.TemporaryDirectory(prefix="gemm-kit-job-", ignore_cleanup_errors=True)
+    with scratch as folder:
         path = Path(folder) / "job.json"
         path.write_text(job.dumps(), encoding="utf-8")
         with reporting_child(module, path, worker_environment(job, os.environ)) as child:

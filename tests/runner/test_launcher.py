@@ -111,7 +111,11 @@ def test_an_interrupt_keeps_finished_cases_and_the_bundle_is_not_compliant(tmp_p
         ]
     )
     path = frozen(tmp_path / "plan.json", plan)
-    process = kit("run", "--plan", path, "--output", tmp_path / "out", "--name", "cut")
+    (tmp_path / "scratch").mkdir()
+    process = kit(
+        *("run", "--plan", path, "--output", tmp_path / "out", "--name", "cut"),
+        TMPDIR=str(tmp_path / "scratch"), XDG_RUNTIME_DIR=str(tmp_path),
+    )  # fmt: skip
     for line in process.stderr:
         if "long" in line and "idle" in line:
             process.send_signal(number)
@@ -124,6 +128,7 @@ def test_an_interrupt_keeps_finished_cases_and_the_bundle_is_not_compliant(tmp_p
     assert verdict.exit_code == 1
     outcome = json.loads((bundle / f"data/cases/{plan.cases[1].id}/case.json").read_text())
     assert outcome["runs"][0]["status"] == "interrupted"
+    assert not list((tmp_path / "scratch").iterdir())
 
 
 def test_a_killed_kit_leaves_only_an_unsealed_bundle(tmp_path):
