@@ -43,5 +43,9 @@ class MeasurementError(KitError):
     exit_code = 6
 
 
+class UnwritableError(MeasurementError):
+    """A file cannot be written: there is no room for it, or no permission."""
+
+
 class UntunedError(MeasurementError):
     """XLA refused to compile from stored autotune results: nothing was tuned anew."""

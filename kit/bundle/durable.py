@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kit.bundle.layout import PARTIAL
-from kit.errors import MeasurementError
+from kit.errors import UnwritableError
 
 _REMEDIES = {
     errno.ENOSPC: "free some space",
@@ -19,16 +18,13 @@ _REMEDIES = {
 
 @contextmanager
 def writable(path: Path) -> Iterator[None]:
-    """Turn every `OSError` inside into a `MeasurementError` that names `path` and the remedy."""
+    """Turn every `OSError` inside into an `UnwritableError` that names `path` and the remedy."""
     try:
         yield
     except OSError as error:
         remedy = _REMEDIES.get(error.errno or 0, "make it writable")
-        above = (folder for folder in path.parents if folder.name.startswith(PARTIAL))
-        kept = path if path.name.startswith(PARTIAL) and path.is_dir() else next(above, None)
-        unsealed = f"; what was written so far lies unsealed in {kept}" if kept else ""
-        raise MeasurementError(
-            f"{path}: cannot be written: {error.strerror}", hint=f"{remedy}{unsealed}"
+        raise UnwritableError(
+            f"{path}: cannot be written: {error.strerror}", hint=remedy
         ) from error
 
 
@@ -36,7 +32,7 @@ def write_new(path: Path, data: bytes) -> None:
     """Write a file that must not exist yet.
 
     Raises:
-        MeasurementError: it exists or cannot be written; a half-written file is removed.
+        UnwritableError: it exists or cannot be written; a half-written file is removed.
     """
     with writable(path), path.open("xb") as file:
         try:
@@ -51,7 +47,7 @@ def replace(path: Path, data: bytes) -> None:
     """Write a file in one step, in place of an earlier one if there is one.
 
     Raises:
-        MeasurementError: it cannot be written; an earlier file is left as it was.
+        UnwritableError: it cannot be written; an earlier file is left as it was.
     """
     fresh = path.with_name(f".{path.name}")
     with writable(path):

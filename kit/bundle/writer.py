@@ -8,7 +8,7 @@ run's folder of a partial bundle with `write_document` and `write_table`.
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, date, datetime
 from pathlib import Path, PurePosixPath
 
@@ -34,7 +34,7 @@ from kit.bundle.reader import parse
 from kit.bundle.secret_scan import find_leaks, own_names
 from kit.bundle.tables import dump
 from kit.bundle.walk import read_tree
-from kit.errors import BundleError, KitError, MeasurementError, UsageError
+from kit.errors import BundleError, KitError, MeasurementError, UnwritableError, UsageError
 from kit.evidence import SystemDescription
 from kit.plan import RunPlan
 from kit.trace import TableContract
@@ -102,16 +102,20 @@ class BundleWriter:
         self._date = bagging_date
         if os.path.lexists(self.path):
             raise UsageError(f"{self.path} exists", hint="choose another name or move it away")
-        with writable(parent):
-            parent.mkdir(parents=True, exist_ok=True)
-        with writable(self.partial):
-            try:
+        self._made = [folder for folder in (parent, *parent.parents) if not folder.exists()]
+        try:
+            with writable(parent):
+                parent.mkdir(parents=True, exist_ok=True)
+            with writable(self.partial):
                 self.partial.mkdir()
-            except FileExistsError:
+        except UnwritableError as error:
+            if isinstance(error.__cause__, FileExistsError) and self.partial.exists():
                 raise UsageError(
                     f"{self.partial} exists: a run is writing it or did not finish it",
                     hint="wait for that run, or delete the folder",
                 ) from None
+            self._remove_made()
+            raise
 
     def folder(self, relative: str) -> Path:
         """Return the folder at `relative` (`data/...`), made if it is not there."""
@@ -142,8 +146,9 @@ class BundleWriter:
         write_new(path, text.encode("utf-8"))
 
     def abandon(self) -> None:
-        """Delete everything written."""
+        """Delete everything written, and the folders made for it where they hold nothing else."""
         shutil.rmtree(self.partial, ignore_errors=True)
+        self._remove_made()
 
     def seal(self) -> Path:
         """Make the bundle whole and give it its name; returns its path.
@@ -166,6 +171,11 @@ class BundleWriter:
             self.partial.rename(self.path)
             sync_folder(self.path.parent)
         return self.path
+
+    def _remove_made(self) -> None:
+        with suppress(OSError):
+            for folder in self._made:
+                folder.rmdir()
 
     def _inside(self, relative: str) -> Path:
         if relative != PAYLOAD and not is_payload_path(relative):

@@ -1,11 +1,12 @@
 """What went wrong, as the status and the one line that a bundle records."""
 
 from kit.checker.printable import printable
-from kit.errors import KitError, UntunedError
+from kit.errors import KitError, UntunedError, UnwritableError
 from kit.evidence import Status
 from kit.system import scrub
 
-_LONGEST = 800
+LONGEST = 800
+"""Characters of a reason."""
 
 
 def failure(error: Exception) -> tuple[Status, str]:
@@ -31,9 +32,10 @@ def status_of(error: Exception) -> Status:
         return "out_of_memory"
     if "unsupported" in text or "UNIMPLEMENTED" in text or "NotImplementedError" in repr(error):
         return "unsupported"
-    return "device_error" if isinstance(error, KitError) else "crashed"
+    is_device = isinstance(error, KitError) and not isinstance(error, UnwritableError)
+    return "device_error" if is_device else "crashed"
 
 
 def recordable(reason: str) -> str:
     """A reason as a bundle may hold it: printable, without this machine's names, not too long."""
-    return printable(scrub(reason), _LONGEST)
+    return printable(scrub(reason), LONGEST)

@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -11,8 +11,9 @@ from pathlib import Path
 from kit.bundle import layout
 from kit.bundle.writer import BundleWriter
 from kit.checker.judge import judge
+from kit.checker.printable import printable
 from kit.checker.verdict import Verdict
-from kit.errors import KitError, MeasurementError
+from kit.errors import KitError, MeasurementError, UnwritableError
 from kit.evidence import (
     ClockLock,
     Environment,
@@ -21,7 +22,7 @@ from kit.evidence import (
 )
 from kit.plan import Case, RunPlan
 from kit.runner.counting import count, nothing
-from kit.runner.failure import recordable
+from kit.runner.failure import LONGEST, recordable
 from kit.runner.frequency import frequency_advice, hold_clocks
 from kit.runner.job import Job
 from kit.runner.kernel_trace import trace_kernels
@@ -52,11 +53,17 @@ class Target:
     gpu: GpuAddress | None
 
 
-def measure(plan: RunPlan, output: Path, name: str | None = None) -> Outcome:
+def measure(
+    plan: RunPlan,
+    output: Path,
+    name: str | None = None,
+    sealed: Callable[[Path], None] = lambda _: None,
+) -> Outcome:
     """Measure `plan` and write a bundle below `output`.
 
     The bundle lies at `<division>/<submitter>/<system_id>/<name>` below it. Ctrl-C ends the run
-    in progress and seals what was measured before it.
+    in progress and seals what was measured before it. `sealed` is told the bundle's place before
+    the bundle is judged, which may be interrupted. Where nothing was measured nothing is left.
 
     Raises:
         UsageError: the plan or the environment asks for something that cannot be.
@@ -76,10 +83,19 @@ def measure(plan: RunPlan, output: Path, name: str | None = None) -> Outcome:
         held = hold_clocks(plan, gpus_used, base_ns, locks)
         writer = BundleWriter(parent, name or started.strftime("%Y%m%dt%H%M%Sz"))
         campaign = _Campaign(plan, writer, targets, Notes(base_ns))
-        writer.write_record(layout.PLAN, plan)
-        campaign.run_all()
-        with undisturbed():
-            bundle = campaign.seal(started, tuple(lock.release() for lock in held))
+        try:
+            writer.write_record(layout.PLAN, plan)
+            campaign.run_all()
+            with undisturbed():
+                bundle = campaign.seal(started, tuple(lock.release() for lock in held))
+                sealed(bundle)
+        except BaseException as error:
+            if campaign.environment is None:
+                writer.abandon()
+            elif isinstance(error, UnwritableError):
+                kept = f"what was written so far lies unsealed in {writer.partial}"
+                raise UnwritableError(error.problem, hint=f"{error.hint}; {kept}") from error
+            raise
     verdict = judge(bundle)
     # A checker that broke down has not judged: that is the kit's fault, not the measurement's.
     code = verdict.exit_code if verdict.exit_code in (0, KitError.exit_code) else 1
@@ -103,7 +119,10 @@ def _targets(plan: RunPlan) -> tuple[Target, ...]:
 
 @dataclass(slots=True)
 class _Campaign:
-    """All runs of a plan, and what they have given so far: journal, outcomes, environment."""
+    """All runs of a plan, and what they have given so far: journal, outcomes, environment.
+
+    The outcomes' reasons are for the operator's eyes until they are sealed.
+    """
 
     plan: RunPlan
     writer: BundleWriter
@@ -124,7 +143,8 @@ class _Campaign:
                 self._attend(case, number, target, progress)
             except KeyboardInterrupt:
                 self.interrupted = True
-                self._cut_short(case, number, target)
+                with undisturbed():
+                    self._cut_short(case, number, target)
         self.notes.bundle("bundle_ended")
 
     def _attend(self, case: Case, number: int, target: Target, progress: Progress) -> None:
@@ -140,7 +160,7 @@ class _Campaign:
         self.notes.ended(case.id, outcome)
         if is_first:
             self._count(self._job(case, number, target), progress)
-        said = (outcome.status, outcome.reason, self._advice(case, outcome))
+        said = (outcome.status, printable(outcome.reason, LONGEST), self._advice(case, outcome))
         progress.end(": ".join(filter(None, said)))
 
     def _cut_short(self, case: Case, number: int, target: Target) -> None:
@@ -204,8 +224,7 @@ class _Campaign:
         status = report.status or "crashed"
         if status != "measured" or report.environment is None:
             shutil.rmtree(run_folder, ignore_errors=True)
-            reason = recordable(report.reason)
-            return RunOutcome(target.id, number, status, reason)
+            return RunOutcome(target.id, number, status, report.reason)
         self._remember(report.environment)
         self.interrupted |= not trace_kernels(job, progress.phase)
         return RunOutcome(target.id, number, "measured", "")
@@ -238,13 +257,16 @@ class _Campaign:
                 for case, outcomes in self.outcomes.items()
                 for outcome in outcomes
             }
-            self.writer.abandon()
             if self.interrupted:
                 raise KeyboardInterrupt
             raise MeasurementError("nothing was measured: " + "; ".join(sorted(reasons)))
         started_utc = started.strftime("%Y-%m-%dT%H:%M:%SZ")
         journal = Journal(started_utc, tuple(self.notes.entries), clock_locks)
-        write_whole(self.writer, self.plan, environment, journal, self.outcomes)
+        outcomes = {
+            case: [replace(outcome, reason=recordable(outcome.reason)) for outcome in ended]
+            for case, ended in self.outcomes.items()
+        }
+        write_whole(self.writer, self.plan, environment, journal, outcomes)
         return self.writer.seal()
 
 

@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass, field, replace
 
 from kit.evidence import JournalEntry, JournalEvent, RunOutcome
+from kit.runner.failure import recordable
 
 
 @dataclass(slots=True)
@@ -44,7 +45,7 @@ class Notes:
     ) -> None:
         entry = replace(self._entry(event), case=case, device=device, run=number)
         if outcome is not None:
-            entry = replace(entry, status=outcome.status, reason=outcome.reason or None)
+            entry = replace(entry, status=outcome.status, reason=recordable(outcome.reason) or None)
         self.entries.append(entry)
 
     def _entry(self, event: JournalEvent) -> JournalEntry:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from kit import cuda_driver
 from kit.backends import backend
+from kit.bundle.durable import writable
 from kit.bundle.layout import hlo_name
 from kit.bundle.writer import write_document, write_table
 from kit.errors import MeasurementError
@@ -149,9 +150,10 @@ def _run(job: Job, report: "Callable[[str], None]") -> Environment:
         limits_before=limits_before,
         limits_after=here.limits(),
     )
-    (Path(job.case_folder) / name).write_text(measured.hlo, encoding="utf-8")
     folder = Path(job.run_folder)
-    folder.mkdir(parents=True)
+    with writable(folder):
+        (Path(job.case_folder) / name).write_text(measured.hlo, encoding="utf-8")
+        folder.mkdir(parents=True)
     for file, table in tables.items():
         write_table(folder, TABLES[file], table.columns)
     write_document(folder / "run.json", run)

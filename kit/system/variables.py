@@ -88,10 +88,11 @@ def hide_uuids(text: str) -> str:
 def scrub(text: str) -> str:
     """`text` without paths, addresses and raw UUIDs of GPUs: for versions and JAX's own settings.
 
-    A word that holds a slash, a backslash, a tilde or an at sign becomes `<hidden>`.
+    A word that holds a slash, a backslash, a tilde or an at sign becomes `<hidden>`; a bracket or
+    colon that ends it stays.
     """
     text = hide_uuids(text)
-    return re.sub(r"[^\s,;='\"]*[/\\~@][^\s,;'\"]*", HIDDEN, text)
+    return re.sub(r"[^\s,;='\"]*[/\\~@](?:[^\s,;'\"]*[^\s,;'\"):])?", HIDDEN, text)
 
 
 def _xla_flags(value: str) -> str:

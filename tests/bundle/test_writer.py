@@ -105,7 +105,17 @@ def test_parent_that_cannot_be_written(tmp_path):
 
 def test_abandoned(writer, sample):
     sample.fill(writer).abandon()
-    assert list(writer.path.parent.iterdir()) == []
+    assert not writer.path.parent.exists()
+
+
+def test_abandoning_leaves_the_folders_that_were_there_or_hold_more(tmp_path):
+    (tmp_path / "there").mkdir()
+    BundleWriter(tmp_path / "there/new", "small").abandon()
+    assert list((tmp_path / "there").iterdir()) == []
+    writer = BundleWriter(tmp_path / "new/box", "small")
+    (tmp_path / "new/note").touch()
+    writer.abandon()
+    assert [entry.name for entry in (tmp_path / "new").iterdir()] == ["note"]
 
 
 def test_empty_folders_are_dropped(writer, sample):
@@ -280,8 +290,7 @@ def test_file_that_the_system_cuts_off(writer, sample):
     result = run_python(code, preexec_fn=limited)
     assert result.returncode == 1
     assert result.stderr == (
-        f"{folder}/host.csv: cannot be written: File too large (free some space; what was "
-        f"written so far lies unsealed in {writer.partial})\n"
+        f"{folder}/host.csv: cannot be written: File too large (free some space)\n"
     )
     assert list(folder.iterdir()) == []
 
@@ -318,8 +327,8 @@ def test_full_disk(writer, sample, monkeypatch, step):
         with pytest.raises(MeasurementError) as caught:
             steps[step]()
     message = str(caught.value)
-    assert "cannot be written: No space left on device (free some space; " in message
-    assert message.endswith(f"lies unsealed in {writer.partial})")
+    assert message.endswith("cannot be written: No space left on device (free some space)")
+    assert writer.partial.is_dir()
     assert caught.value.exit_code == 6
     assert list(folder.iterdir()) == [] if folder.exists() else step == "seal"
     assert not writer.path.exists()

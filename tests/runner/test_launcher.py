@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,9 +11,12 @@ from dataclasses import replace
 import pytest
 
 from kit.checker.judge import judge
-from kit.errors import MeasurementError, UsageError
+from kit.errors import MeasurementError, UnwritableError, UsageError
 from kit.records import to_json
+from kit.runner.failure import failure
+from kit.runner.job import ended
 from kit.runner.launcher import measure
+from kit.runner.tuning import Tunings
 from plans import plan_of, small_plan
 
 SMALL = {"name": "small", "m": 128, "n": 128, "k": 128, "batch": 1, "layout": "nn"}
@@ -76,7 +80,7 @@ def test_nothing_measured_is_no_bundle(tmp_path):
     plan = plan_of([{"workload": HUGE, "number_format": "fp32"}])
     with pytest.raises(MeasurementError, match=r"out_of_memory.*bytes"):
         measure(plan, tmp_path, "none")
-    assert not list(tmp_path.rglob("*none"))
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_gpu_asked_for_but_absent_is_one_line_and_exit_6(tmp_path):
@@ -145,13 +149,14 @@ def test_a_killed_kit_leaves_only_an_unsealed_bundle(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
-def test_a_full_disk_is_one_line_and_nothing_passes_as_whole(tmp_path):
+@pytest.mark.parametrize("size", ["8k", "24k", "120k"])
+def test_a_full_disk_is_one_line_and_leaves_nothing_behind(tmp_path, size):
     disk = tmp_path / "disk"
     disk.mkdir()
     path = frozen(tmp_path / "plan.json", small_plan())
     command = f"{sys.executable} -m kit run --plan {path} --output {disk}"
-    left = f"code=$?; ls -A {disk}/open/acme/box; exit $code"
-    script = f"mount -t tmpfs -o size=24k none {disk} && {command}; {left}"
+    left = f"code=$?; ls -A {disk}; exit $code"
+    script = f"mount -t tmpfs -o size={size} none {disk} && {command}; {left}"
     process = subprocess.run(
         ["unshare", "-m", "sh", "-c", script],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
@@ -161,9 +166,47 @@ def test_a_full_disk_is_one_line_and_nothing_passes_as_whole(tmp_path):
         check=False,
     )
     assert process.returncode == 6, process.stderr
-    assert "No space left" in process.stderr.splitlines()[-1]
+    line = process.stderr.splitlines()[-1]
+    assert "cannot be written: No space left on device (free some space)" in line
+    assert f"{disk}/open/acme/box" in line
     assert "Traceback" not in process.stderr
-    assert all(name.startswith(".partial-") for name in process.stdout.split())
+    assert "hidden" not in process.stderr
+    assert "device_error" not in process.stderr
+    assert process.stdout == ""
+
+
+def test_a_reason_names_places_to_the_operator_but_not_in_the_bundle(tmp_path, monkeypatch, capsys):
+    """The second of two cases finds no room for what it measured."""
+    place = tmp_path / "out/open/acme/box"
+    cases = [{"workload": SMALL | {"name": name}, "number_format": "fp32"} for name in ("a", "b")]
+    plan = plan_of(cases)
+
+    def run_out_of_room(tunings, job, on_phase, really=Tunings.run):
+        report = really(tunings, job, on_phase)
+        if job.case == plan.cases[0].id:
+            return report
+        gone = UnwritableError(f"{place}/x: cannot be written: full", hint="free some space")
+        return ended(*failure(gone))
+
+    monkeypatch.setattr(Tunings, "run", run_out_of_room)
+    bundle = measure(plan, tmp_path / "out", "some").bundle
+    assert f"crashed: {place}/x: cannot be written: full (free" in capsys.readouterr().err
+    case = json.loads((bundle / f"data/cases/{plan.cases[1].id}/case.json").read_text())
+    reason = "<hidden>: cannot be written: full (free some space)"
+    assert [(run["status"], run["reason"]) for run in case["runs"]] == [("crashed", reason)]
+    assert str(tmp_path) not in (bundle / "data/journal.json").read_text()
+
+
+def test_no_room_for_the_whole_says_where_the_runs_lie(tmp_path, monkeypatch):
+    def full(*_):
+        raise UnwritableError("results.json: cannot be written: full", hint="free some space")
+
+    monkeypatch.setattr("kit.runner.launcher.write_whole", full)
+    kept = tmp_path / "open/acme/box/.partial-some"
+    line = f"(free some space; what was written so far lies unsealed in {kept})"
+    with pytest.raises(UnwritableError, match=re.escape(line)):
+        measure(small_plan(), tmp_path, "some")
+    assert list(kept.rglob("run.json"))
 
 
 def test_two_measurements_of_one_device_exclude_each_other(tmp_path):

@@ -67,6 +67,7 @@ def test_the_process_environment_is_the_default(monkeypatch):
         ("12.8 at /home/alice/lib/libcublas.so", "12.8 at <hidden>"),
         ("dir=/home/alice,x", "dir=<hidden>,x"),
         ("~/x C:\\Users\\alice alice@node17", "<hidden> <hidden> <hidden>"),
+        ("/mnt/a)b: full (see /mnt/a)", "<hidden>: full (see <hidden>)"),
         (f"device {UUID}", f"device gpu-{uuid_hash(UUID)}"),
     ],
 )
