@@ -69,12 +69,15 @@ def _measure(asked: Settings) -> int:
     from kit.runner.signals import interrupt_on_termination
 
     interrupt_on_termination()
-    outcome = measure(asked.plan, Path(asked.output), asked.name)
-    print(f"bundle: {outcome.bundle}", flush=True)
+    outcome = measure(asked.plan, Path(asked.output), asked.name, _announce)
     if outcome.exit_code:
         why = f"gemm-kit check {outcome.bundle} says why"
         print(f"gemm-kit: measured, but not compliant ({why})", file=sys.stderr)
     return outcome.exit_code
+
+
+def _announce(bundle: Path) -> None:
+    print(f"bundle: {bundle}", flush=True)
 
 
 class _JobError(KitError):

@@ -18,7 +18,7 @@ from kit.bundle.documents import format_document
 from kit.cli import main
 from kit.errors import MeasurementError
 
-def measure(plan, output, name=None):
+def measure(plan, output, name, sealed):
     print(f"progress {plan.seed}", file=sys.stderr)
     if plan.seed == 6:
         raise MeasurementError("nothing was measured", hint="free the GPU")
@@ -29,6 +29,9 @@ def measure(plan, output, name=None):
     bundle = Path(output) / (name or f"seed-{plan.seed}")
     bundle.mkdir(parents=True)
     (bundle / "plan.json").write_bytes(format_document(plan, "plan"))
+    sealed(bundle)
+    if plan.seed == 131:
+        raise KeyboardInterrupt
     return types.SimpleNamespace(bundle=bundle, exit_code=int(plan.seed == 1))
 
 launcher = types.ModuleType("kit.runner.launcher")
