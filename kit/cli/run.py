@@ -35,12 +35,38 @@ def main(arguments: Sequence[str]) -> int:
     """
     if any(word.split("=")[0] == "--plan" for word in arguments):
         return run_command(_frozen, "run", list(arguments))
+    if not _has_hydra() and not {"-h", "--help"}.isdisjoint(arguments):
+        return run_command(_frozen, "run", ["--help"])
     return _configured(arguments)
 
 
-@click.command()
-@click.option("--plan", "path", type=click.Path(path_type=Path), required=True)
-@click.option("--output", default="submissions", type=click.Path(file_okay=False))
+_MORE_HELP = """\b
+Without --plan, `gemm-kit run [GROUP=OPTION | KEY=VALUE]...` measures what a
+configuration asks for. That needs hydra-core: pip install 'gemm-kit[run]';
+--help then lists groups and keys.
+
+\b
+Exit status: 0 measured and compliant, 1 measured but not compliant, 2 wrong use,
+4 internal error, 6 could not measure, 130 interrupted before anything was
+measured or before the verdict on it."""
+
+
+@click.command(epilog=_MORE_HELP)
+@click.option(
+    "--plan",
+    "path",
+    metavar="PLAN.json",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="What to measure.",
+)
+@click.option(
+    "--output",
+    default="submissions",
+    show_default=True,
+    type=click.Path(file_okay=False),
+    help="Folder of the submission tree.",
+)
 @click.option("--name", help="Name of the bundle's own folder.")
 def _frozen(path: Path, output: str, name: str | None) -> int:
     """Measure the frozen plan that `gemm-kit plan --out` wrote."""
@@ -192,10 +218,14 @@ def _raise_explained(error: Exception) -> NoReturn:
     raise fault from error
 
 
-def _need_hydra() -> None:
+def _has_hydra() -> bool:
     from importlib.util import find_spec
 
-    if find_spec("hydra") is None:
+    return find_spec("hydra") is not None
+
+
+def _need_hydra() -> None:
+    if not _has_hydra():
         raise UsageError(
             "this command composes configurations with hydra-core, which is not installed",
             hint="pip install 'gemm-kit[run]', or measure a frozen plan with run --plan",

@@ -113,7 +113,16 @@ def test_help_names_both_ways_and_every_group(gemm_kit):
     done = gemm_kit("run", "--help")
     assert done.returncode == 0
     assert "gemm-kit run --plan PLAN.json" in done.stdout
+    assert "130 interrupted" in done.stdout
     assert f"\nnumber_format: {', '.join(sorted(FORMATS))}\n" in done.stdout
+
+
+@pytest.mark.parametrize("word", ["--help", "-h"])
+def test_help_needs_no_hydra(word, unmeasured):
+    done = unmeasured("run", "suite=quick", word, hidden=HYDRA)
+    assert (done.returncode, done.stderr) == (0, "")
+    for text in ("--plan PLAN.json", "pip install 'gemm-kit[run]'", "130 interrupted"):
+        assert text in done.stdout
 
 
 def test_cfg_shows_the_configuration_and_measures_nothing(gemm_kit, tmp_path):
