@@ -1,4 +1,4 @@
-"""Tell whether a bundle, or a verdict, is unchanged and was signed by whom you trust.
+"""Tell whether a bundle or verdict was signed by whom you trust.
 
 This answers who vouches for these bytes. Whether the measurement stands is for `gemm-kit check`.
 """
