@@ -9,7 +9,7 @@ The most credible bundles come first, so that a rule may compare with the first 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from kit.checker.rule import Finding
+from kit.checker.rule import Finding, module_text
 from kit.checker.traits import Traits
 
 
@@ -61,7 +61,7 @@ def round_rule(
     """Make a `RoundRule` of a check function; its text is the function's module's docstring."""
 
     def decorate(check: RoundCheck) -> RoundRule:
-        text = check.__globals__["__doc__"]
+        text = module_text(check.__globals__)
         return RoundRule(code, name, clauses, since, text, check)
 
     return decorate
