@@ -24,7 +24,8 @@ class Verification:
 
     `digest` is the bundle's, null for a verdict that was not held against a bundle; `judgement` is
     what a verdict says, on that bundle where one was given, null for a bundle; `waivers` are the
-    failures that it accepts there. A verdict may be verified and say that a bundle is not compliant.
+    failures that it accepts there. A verdict may be verified and say that a bundle is not
+    compliant.
     """
 
     subject: Literal["bundle", "verdict"]
@@ -80,7 +81,9 @@ def verify_verdict(
         if entry is None:
             problems.append(f"this verdict is not about the bundle {digest}")
     waivers = tuple(from_json(Waiver, given) for entry in entries for given in entry["waivers"])
-    return Verification("verdict", str(path), digest, signature, judgement, tuple(problems), waivers)
+    return Verification(
+        "verdict", str(path), digest, signature, judgement, tuple(problems), waivers
+    )
 
 
 def _distrust(signature: Signature) -> tuple[str, ...]:

@@ -50,8 +50,8 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     form: str,
 ) -> int:
     """Verify BUNDLE's signature by its submitter, or VERDICT's by its auditor (--signer)."""
-    from kit.checker.verification import verify_bundle, verify_verdict
     from kit.checker.printable import printable_json
+    from kit.checker.verification import verify_bundle, verify_verdict
     from kit.records import to_json
 
     if not path.exists():

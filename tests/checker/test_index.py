@@ -145,7 +145,9 @@ def put(database, text):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{}", '{"name": 1}', "not JSON", "[" * 100_000, 5, b"\xff\xfe"], ids=lambda text: repr(text)[:12]
+    "text",
+    ["", "{}", '{"name": 1}', "not JSON", "[" * 100_000, 5, b"\xff\xfe"],
+    ids=lambda text: repr(text)[:12],
 )
 def test_what_cannot_be_read_back_is_judged_anew_and_replaced(folder, path, text):
     verdict = judge(folder)
@@ -192,9 +194,7 @@ def waived(row):
     ],
     ids=["judgement", "no rules", "rule left out", "outcome", "waiver"],
 )
-def test_a_row_whose_judgement_does_not_follow_from_its_rules_is_judged_anew(
-    tmp_path, path, forge
-):
+def test_a_row_whose_judgement_does_not_follow_from_its_rules_is_judged_anew(tmp_path, path, forge):
     faulty = with_plan(honest_cpu(), seed=1)
     verdict = judge(write(faulty, tmp_path / "faulty"))
     assert verdict.judgement == "not_compliant"

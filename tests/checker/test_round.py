@@ -79,7 +79,9 @@ def test_a_bundle_that_is_not_compliant_fails_alone(code, judgement):
         assert (victim.judgement, outcomes(victim)[code]) == ("compliant", "warn")
         assert (other.judgement, outcomes(other)[code]) == ("not_compliant", "fail")
         (finding,) = [r.findings[0] for r in victim.rules if r.code == code]
-        assert finding.required.endswith("; hostile fails no other bundle: it is not compliant itself")
+        assert finding.required.endswith(
+            "; hostile fails no other bundle: it is not compliant itself"
+        )
 
 
 @pytest.mark.parametrize("state", ["unsigned", "unknown_key", "invalid"])

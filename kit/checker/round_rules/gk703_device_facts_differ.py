@@ -3,7 +3,8 @@
 ## What it checks
 Bundles with runs on the same GPU, by the hash of its UUID, agree about its product name, compute
 capability, number of SMs, L2 size and memory bus. Devices with MIG enabled are left out. A bundle
-that is not compliant by itself, or untrusted beside a trusted one, fails alone; the other is warned.
+that is not compliant by itself, or untrusted beside a trusted one, fails alone; the other is
+warned.
 
 ## Why it matters
 Nothing changes these facts of a part. Speed of light and the rotation's footprint follow from them,

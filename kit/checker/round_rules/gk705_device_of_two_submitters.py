@@ -38,5 +38,9 @@ def check(members: Sequence[Member]) -> Iterator[tuple[int, int, Finding]]:
                 if submitter != member.traits.submitter:
                     found = f"also used by {submitter}, in {members[other].name}"
                     required = "a device of the submitter's own, or a note"
-                    yield number, other, Finding(f"{ENVIRONMENT}: {device}", found, required, "warn")
+                    yield (
+                        number,
+                        other,
+                        Finding(f"{ENVIRONMENT}: {device}", found, required, "warn"),
+                    )
                     break
