@@ -51,6 +51,8 @@ __all__ = [
 
 Record = TypeVar("Record")
 MAXIMUM_HLO_BYTES = 8 * 2**20
+MAXIMUM_HLO_TOTAL_BYTES = 4 * MAXIMUM_HLO_BYTES
+"""Of all programs together: twelve times what those squares have."""
 MAXIMUM_HLO_LINES = 300_000
 """Lines of all programs together: those of the four smallest squares on an H200 have 9,810."""
 MAXIMUM_AUTOTUNE_BYTES = 2**20
@@ -200,6 +202,11 @@ def _bound_runs(cases: Iterable[_CaseFiles]) -> None:
 
 def _bound_programs(texts: list[bytes]) -> None:
     """Refuse programs whose instructions take more memory and time than honest ones ever do."""
+    octets = sum(map(len, texts))
+    if octets > MAXIMUM_HLO_TOTAL_BYTES:
+        raise BundleError(
+            f"its programs have {octets} bytes; {MAXIMUM_HLO_TOTAL_BYTES} are allowed"
+        )
     lines = sum(text.count(b"\n") + 1 for text in texts)
     if lines > MAXIMUM_HLO_LINES:
         raise BundleError(f"its programs have {lines} lines; {MAXIMUM_HLO_LINES} are allowed")

@@ -284,6 +284,13 @@ def test_tables_of_more_numbers_than_fit_into_memory_are_refused(parsed, refusal
     assert message.endswith(" numbers; 100 are allowed")
 
 
+def test_programs_of_more_bytes_than_can_be_read_are_refused(refusal, monkeypatch):
+    monkeypatch.setattr(reader, "MAXIMUM_HLO_TOTAL_BYTES", 5)
+    message = refusal(lambda _: None)
+    assert message.startswith("its programs have ")
+    assert message.endswith(" bytes; 5 are allowed")
+
+
 def test_programs_of_more_lines_than_can_be_followed_are_refused(refusal, monkeypatch):
     monkeypatch.setattr(reader, "MAXIMUM_HLO_LINES", 1)
     message = refusal(lambda _: None)
