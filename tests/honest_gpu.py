@@ -77,6 +77,8 @@ SLOPE_NS, SLOPE_SPANS = 1_000_000_000, 4
 """What the host slope takes: it launches so many times over what lasts a second."""
 SETTLED_NS = 2_500_000_000
 """From the first launch on: the power average of one second has forgotten the idle phase."""
+BETWEEN_MW = 200_000
+"""What the device draws from one run's telemetry to the next: it traces, compiles and fills."""
 START_UP_NS = 9_000_000_000
 """From the start of a run to its first telemetry: imports, compilation, filling."""
 
@@ -123,12 +125,12 @@ def plan_of(division, kind, case_ids, tool):
 def build(division, kind=FIXED_POWER, case_ids=(GUIDELINE, DECODE), tool="ncu"):
     """The bundle in the given division."""
     plan = plan_of(division, kind, case_ids, tool)
-    runs, hlo, started_ns = {}, {}, 1_000_000_000
+    runs, hlo, started_ns, run = {}, {}, 1_000_000_000, None
     for case in plan.cases:
         hlo[case.id] = hlo_file(library_gemms(case, GEMMS_PER_CALL[case.id]))
         runs[case.id] = []
         for number in range(1, REPLICATES + 1):
-            run = _run(plan, case, number, started_ns, hlo[case.id][0])
+            run = continued(_run(plan, case, number, started_ns, hlo[case.id][0]), run)
             runs[case.id].append(run)
             started_ns = run.document.ended_ns + 2_000_000_000
     return assemble(
@@ -139,6 +141,17 @@ def build(division, kind=FIXED_POWER, case_ids=(GUIDELINE, DECODE), tool="ncu"):
         hlo,
         [(layout.autotune_name(AUTOTUNE), AUTOTUNE)],
     )
+
+
+def continued(run, before):
+    """The run with the device's energy counter where the run before has left it, and a bit on."""
+    if before is None:
+        return run
+    last, own = before.tables[ENERGY.file], run.tables[ENERGY.file]
+    meanwhile_s = int(own["t_ns"][0] - last["t_ns"][-1]) * 1e-9
+    shift = last["energy_mj"][-1] + round(BETWEEN_MW * meanwhile_s) - own["energy_mj"][0]
+    table = Table(own.columns | {"energy_mj": own["energy_mj"] + shift})
+    return replace(run, tables=run.tables | {ENERGY.file: table})
 
 
 def _candidates(mode, gemms, hlo, period_ns):
@@ -285,8 +298,6 @@ def _resampled(table, recorded_marks, origin_ns, number, rng):
                 # A register holds its value until its next step.
                 step = np.cumsum(np.diff(columns[name], prepend=columns[name][0]) != 0)
                 columns[name] += 300 * number + rng.integers(-50, 51, len(table))[step]
-        if "energy_mj" in columns:
-            columns["energy_mj"] += 60_000_000 * number
         if "graphics_mhz" in columns:  # one 15 MHz step more or less in a tenth of the capped rows
             step = 15 * rng.integers(-1, 2, len(table)) * (rng.random(len(table)) < 0.1)
             step[columns["graphics_mhz"] == H200.maximum_graphics_mhz] = 0

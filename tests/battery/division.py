@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from battery.bases import CLOSED
-from battery.forging import document, runs
+from battery.forging import document, runs, time_line, with_runs
 from battery.registry import UNDECIDED, manipulation
 from bundles import with_plan, with_system
 
@@ -90,7 +90,7 @@ def slow_case_dropped(bundle):
     return replace(bundle, cases=kept)
 
 
-@manipulation("GK004", "M26", base="formats")
+@manipulation("GK414", "M26", base="formats")
 def slow_case_dropped_and_planned_away(bundle):
     """A case with a poor figure is deleted from plan, folders, outcomes and journal."""
     gone = "square_4096-fp16-nn"
@@ -101,6 +101,25 @@ def slow_case_dropped_and_planned_away(bundle):
         bundle.journal, entries=tuple(replace(e, sequence=i) for i, e in enumerate(found))
     )
     return replace(bundle, plan=plan, cases=kept, journal=journal)
+
+
+@manipulation("GK614", "M26", base="cpu")
+def slow_case_never_planned(bundle):
+    """A case was known to be slow and never planned, though the overrides name its suite."""
+    gone = "square_512-fp32-nn"
+    found = {name: list(case.runs) for name, case in bundle.cases.items() if name != gone}
+    plan = replace(bundle.plan, cases=tuple(c for c in bundle.plan.cases if c.id != gone))
+    length = max(run.document.ended_ns for run in bundle.cases[gone].runs)
+    length -= min(run.document.started_ns for run in bundle.cases[gone].runs)
+    kept = {name: case for name, case in bundle.cases.items() if name != gone}
+    after = max(run.document.ended_ns for run in bundle.cases[gone].runs)
+    bundle = runs(
+        replace(bundle, plan=plan, cases=kept),
+        lambda run: (
+            time_line(lambda ns: ns - length)(run) if run.document.started_ns >= after else run
+        ),
+    )
+    return with_runs(bundle, {name: list(bundle.cases[name].runs) for name in found})
 
 
 @manipulation("GK602", "M26", base="closed")

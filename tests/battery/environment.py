@@ -187,7 +187,7 @@ def changed_between_runs(bundle):
 
 
 @manipulation(
-    "GK104",
+    "GK110",
     "M26",
     variants={
         "driver": {"names": ("nvidia_driver",)},

@@ -265,17 +265,21 @@ def numbered(bundle: Bundle, run: RunEvidence, number: int, case: str | None = N
 
 
 def with_runs(bundle: Bundle, found: dict[str, list[RunEvidence]]) -> Bundle:
-    """The bundle with these runs alone: outcomes and a journal without gaps are made for them."""
+    """The bundle with these runs alone: outcomes and a journal without gaps are made for them.
+
+    An attempt starts as the one before it ends, whenever its process began.
+    """
     entries = [("bundle_started", 0, None, None, None, None)]
     ordered = sorted(
         (r for kept in found.values() for r in kept), key=lambda r: r.document.started_ns
     )
-    end = 0
+    begin = end = 0
     for run in ordered:
         who = (run.document.case, run.document.device, run.document.number)
         end = run.document.ended_ns + 5_000_000
-        entries.append(("run_started", run.document.started_ns - 5_000_000, *who, None))
+        entries.append(("run_started", begin, *who, None))
         entries.append(("run_ended", end, *who, "measured"))
+        begin = end + 5_000_000
     entries.append(("bundle_ended", end + 50_000_000, None, None, None, None))
     journal = replace(
         bundle.journal,

@@ -19,14 +19,6 @@ IMPOSSIBLE = {
         ),
         "audit: the same driver on another machine gives other figures, or it does not.",
     ),
-    "environment/driver_renamed-driver": (
-        "Under WSL the driver's and the library's versions differ honestly.",
-        "audit: the same driver on another machine gives other figures, or it does not.",
-    ),
-    "environment/driver_renamed-nvml": (
-        "Under WSL the driver's and the library's versions differ honestly.",
-        "audit: the same driver on another machine gives other figures, or it does not.",
-    ),
     "environment/kit_invented-version": (
         "A vendor who changed the kit can have it name any version.",
         "audit, with the published kit and the auditor's challenge.",
@@ -50,6 +42,13 @@ IMPOSSIBLE = {
         ),
         "audit: the median of many runs is not that of the best ones.",
     ),
+    "division/slow_case_never_planned": (
+        (
+            "What was never run has no time and no energy. A suite may be shared out among bundles,"
+            " so that GK614 warns of a case that is not in this one, and cannot refuse it."
+        ),
+        "GK614's warning, for whoever asks where the other cases are.",
+    ),
     "telemetry/clocks_scaled_on_the_grid-x0.95": (
         "A lower clock at the same power is a better part; speed of light is the only bound.",
         "audit; GK502 once the clock is too low for the figure.",
@@ -59,7 +58,10 @@ IMPOSSIBLE = {
         "audit; GK502 once the clock is too low for the figure.",
     ),
     "telemetry/thinned_with_the_period-fourth": (
-        "A sampler that fell back to its longest period hands over just this.",
+        (
+            "The sampler chooses its period by trial bursts before the run, which no bundle holds:"
+            " one honest H200 run kept twice the planned period for bursts of a fiftieth of it."
+        ),
         "audit; nothing is gained by it, for every mean stays what it was.",
     ),
 }

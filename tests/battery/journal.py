@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import honest_gpu
 from battery.bases import CLOSED
 from battery.forging import columns, document, entries, numbered, runs, time_line, with_runs
 from battery.registry import manipulation
@@ -71,8 +72,23 @@ def _renumbered(bundle, slots):
     return with_runs(bundle, {CLOSED: kept} | found)
 
 
+def _with_energy(bundle, hidden_mj):
+    """Every run's counter goes on where the last one's ended, and a hidden attempt's energy on."""
+    ordered = sorted(
+        (run for case in bundle.cases.values() for run in case.runs),
+        key=lambda run: run.document.started_ns,
+    )
+    before, done = None, {}
+    for run in ordered:
+        document = run.document
+        hidden = hidden_mj.get(document.number, 0) if document.case == CLOSED else 0
+        more = columns(ENERGY.file, energy_mj=lambda values, mj=hidden: values + mj)
+        before = done[run.path] = more(honest_gpu.continued(run, before))
+    return runs(bundle, lambda run: done[run.path])
+
+
 @manipulation(
-    "GK004",
+    "GK414",
     "M26",
     base="closed",
     variants={
@@ -82,11 +98,43 @@ def _renumbered(bundle, slots):
 )
 def slow_attempts_hidden_and_renumbered(bundle, slots):
     """Attempts between the best ones are left out; those kept are numbered through."""
-    return _renumbered(bundle, slots)
+    energy = bundle.cases[CLOSED].runs[0].tables[ENERGY.file]["energy_mj"]
+    # What is drawn between the readings is in `continued`; the attempts' own energy is not.
+    own = int(energy[-1] - energy[0]) - honest_gpu.BETWEEN_MW * 60
+    hidden = {number: (slots[number - 1] - slots[number - 2] - 1) * own for number in (2, 3)}
+    return _with_energy(_renumbered(bundle, slots), hidden)
 
 
 @manipulation(
-    "GK004",
+    "GK613",
+    "M26",
+    base="closed",
+    variants={"between": {"bridged": False}, "in_the_start": {"bridged": True}},
+)
+def slow_attempt_hidden_on_a_quiet_device(bundle, bridged):
+    """An attempt is left out, and the energy counter told as if the device had rested."""
+    bundle = _with_energy(_renumbered(bundle, (0, 2, 3)), {})
+    if bridged:
+        return bundle
+    begun = {
+        (run.document.case, run.document.number): run.document.started_ns - 5_000_000
+        for case in bundle.cases.values()
+        for run in case.runs
+    }
+    return replace(
+        bundle,
+        journal=entries(
+            bundle.journal,
+            lambda found: [
+                replace(e, t_ns=begun[e.case, e.run]) if e.event == "run_started" else e
+                for e in found
+            ],
+        ),
+    )
+
+
+@manipulation(
+    "GK414",
     "M26",
     base="closed",
     variants={
@@ -96,18 +144,9 @@ def slow_attempts_hidden_and_renumbered(bundle, slots):
 )
 def slow_attempts_hidden_and_time_closed(bundle, counters):
     """Attempts are left out, and all that came after them moves up, the energy too or not."""
-    changed = _renumbered(bundle, (0, 1, 2))
-    if counters:
-        return changed
-    jump = {2: 40_000_000, 3: 80_000_000}  # mJ of one and of two hidden runs of a minute at 690 W
-    for number, more in jump.items():
-        changed = runs(
-            changed,
-            columns(ENERGY.file, energy_mj=lambda v, m=more: v + m),
-            case=CLOSED,
-            numbers=(number,),
-        )
-    return changed
+    # mJ of a hidden run of a minute at 690 W, before each of the other two
+    jump = {} if counters else dict.fromkeys((2, 3), 40_000_000)
+    return _with_energy(_renumbered(bundle, (0, 1, 2)), jump)
 
 
 @manipulation("GK602", "M26", base="closed")
@@ -288,7 +327,7 @@ def journal_of_another_day(bundle, utc):
     return replace(bundle, journal=replace(bundle.journal, started_utc=utc))
 
 
-@manipulation("GK004", "M26")
+@manipulation("GK613", "M26")
 def long_silence(bundle):
     """Two hours between the end of the run and the end of the bundle: time for other attempts."""
     return replace(

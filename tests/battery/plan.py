@@ -109,7 +109,7 @@ def fewer_windows_asked_for_than_there_are(bundle, changes):
 
 
 @manipulation(
-    "GK301",
+    "GK320",
     "M22",
     variants={
         "launches": {"changes": {"phases__profiling_min_launches": 1}},

@@ -246,7 +246,7 @@ def temperature_impossible(bundle, change):
     return runs(bundle, columns(POWER.file, gpu_c=change))
 
 
-@manipulation("GK409", "M14", variants={"constant": {"flat": True}, "upside_down": {"flat": False}})
+@manipulation("GK413", "M14", variants={"constant": {"flat": True}, "upside_down": {"flat": False}})
 def temperature_ignores_the_load(bundle, flat):
     """The temperature stands still, or falls under load, while 690 W heat the device."""
     return runs(

@@ -215,7 +215,9 @@ def launches_inflated(bundle):
 
 @manipulation("GK502", "M18", variants={"x1.1": {"factor": 1.1}})
 def everything_inflated_consistently(bundle, factor):
-    """More launches in the same time, and the host hands them over that much later."""
+    """More launches in the same time, as the plan asks, handed over by the host that much later."""
+    least = bundle.plan.phases.profiling_min_launches
+    bundle = with_plan(bundle, phases__profiling_min_launches=round(least * factor))
 
     def later(run):
         edges = window_edges(run.document.timing, run.tables[WINDOWS.file])

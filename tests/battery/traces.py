@@ -185,7 +185,7 @@ def names_left_out(bundle):
     return runs(bundle, lambda run: _trace(names=run.trace.names[:1])(run))
 
 
-@manipulation("GK314", "M17", variants={"all": {"share": 0.0}})
+@manipulation("GK319", "M17", variants={"all": {"share": 0.0}})
 def gaps_closed(bundle, share):
     """Every kernel begins where the one before it ended, overlapping a little."""
 

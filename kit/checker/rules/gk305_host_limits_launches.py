@@ -2,7 +2,8 @@
 
 ## What it checks
 In the pilot of the chosen dispatch mode, handing over one call took no longer than the edition's
-share of the time that the call's GEMMs take. In the measurement itself the host had handed over a
+share of the time that the call's GEMMs take; on a GPU that period is the windows' own within the
+edition's ratios. In the measurement itself the host had handed over a
 window's last call long before the device ended it: in the middle of the windows by the edition's
 number of launches, and by no more calls than JAX lets it run ahead.
 
@@ -52,10 +53,20 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
                 f"at most {rules.dispatch_headroom:.0%} of it",
                 severity,
             )
+        yield from _pilot(run, pilot.pilot_period_ns, rules)
         if run.document.timing.method == "cuda_events":
             yield from _lead(run, rules, severity)
 
     yield from judge_runs(bundle, judge)
+
+
+def _pilot(run: MeasuredRun, pilot_ns: int, rules: Ruleset) -> Iterator[Finding]:
+    profiling = run.profiling_windows()
+    period_ns = mean_period_ns(profiling)
+    low, high = rules.pilot_period_least, rules.pilot_period_most
+    if not low * period_ns <= pilot_ns <= high * period_ns:
+        required = f"{low:g} to {high:g} times the windows' {period_ns:.6g} ns"
+        yield Finding(run.at("dispatch.pilot_period_ns"), f"{pilot_ns} ns", required)
 
 
 def _lead(run: MeasuredRun, rules: Ruleset, severity: Severity) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 ## What it checks
 The buffers of A, B, D and of the scales, if the format has some, of all rotation sets lie side by
 side without overlap, each as long as its operand, and every one of them lies after the last launch
-where it lay before the first.
+where it lay before the first. On a GPU all lie within a few times the bytes of its memory.
 
 ## Why it matters
 Sets that share memory rotate in name only: the operands stay in the cache. An output that moved was
@@ -17,7 +17,7 @@ M06: every memory surface has several buffers, changed at each iteration.
 
 ## Example
 Passes: six buffers with six disjoint ranges, unchanged.
-Fails: set 1 of B begins inside set 0 of B.
+Fails: set 1 of B begins inside set 0 of B, or ten terabytes behind it.
 """
 
 from collections.abc import Iterator
@@ -35,8 +35,9 @@ _LONGEST = 2**61
 
 
 @rule("GK306", "buffers-not-rotated", clauses=("M06",), since="2026.1")
-def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
+def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     """Compare every buffer's range with its neighbour's, and its address with its later one."""
+    is_gpu = bundle.plan.backend.platform == "cuda"
 
     def judge(run: MeasuredRun) -> Iterator[Finding]:
         buffers = run.table(BUFFERS.file)
@@ -52,6 +53,13 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
             place = run.at(f"row {row + 1} ({_name(buffers, int(row))})", BUFFERS.file)
             moved = f"{buffers['address_after'][row]} after the last launch"
             yield Finding(place, moved, f"{before[row]}, as before the first")
+        if is_gpu and run.device is not None:
+            last = int((before[order] + sizes[order]).max())
+            most = rules.address_span_most * run.device.memory_bytes
+            if last > most:
+                place = run.at("column address_before", BUFFERS.file)
+                required = f"at most {most:.0f}: the device has {run.device.memory_bytes} bytes"
+                yield Finding(place, f"buffers that span {last} bytes", required)
 
     yield from judge_runs(bundle, judge)
 

@@ -7,7 +7,9 @@ circular order (one that covers many GEMMs goes through every set), and no kerne
 the count. Nsight Compute looks at single GEMMs, JAX's profiler at calls in the run's mode; where
 the tool names the kernels, the one that was timed is among them. More than 32 times the operands'
 bytes is a warning: no cache would be left at work. A test at a fixed frequency also has the
-utilisation of SMs and of DRAM and the bytes written. Hit rates, L2 bytes and multicast inform only.
+utilisation of SMs and of DRAM and the bytes written. Where the outputs of all sets outgrow the
+cache twice over, at least 0.98 of the bytes of D were written, but for one cache's worth. Hit
+rates, L2 bytes and multicast inform only.
 Without counters this rule is unproven on a GPU; GK306, GK307 and GK308 then judge the rotation
 itself.
 
@@ -45,7 +47,7 @@ from kit.counters import (
     DeviceCounters,
     bytes_per_launch,
 )
-from kit.rotation import input_bytes, set_of
+from kit.rotation import CACHE_MULTIPLE, input_bytes, output_bytes, set_of
 from kit.ruleset import Ruleset
 
 _PLAIN = re.compile(r"(?!_Z)[A-Za-z0-9_]+", re.ASCII)
@@ -110,6 +112,7 @@ def _judge(
     yield from _sampling(read, found.rotation_sets or 0, f"{place}: {DRAM_READ}")
     inputs = input_bytes(measured[0].case.workload, measured[0].number_format)
     yield from _bytes(read, inputs, f"{place}: {DRAM_READ}", rules)
+    yield from _written(found, measured[0], place, rules)
     if bundle.plan.test_type.name == "fixed_frequency":
         for what, names in _FIXED_FREQUENCY:
             if not any(found.counter(name) for name in names):
@@ -159,6 +162,23 @@ def _bytes(read: Counter, inputs: int, place: str, rules: Ruleset) -> Iterator[F
     if max(found) > most:
         shown = f"{max(found):.0f} bytes a GEMM, {max(found) / inputs:.1f} times A and B"
         yield Finding(place, shown, f"at most {most:.0f}: A and B hold {inputs}", "warn")
+
+
+def _written(
+    found: DeviceCounters, run: MeasuredRun, place: str, rules: Ruleset
+) -> Iterator[Finding]:
+    written = found.counter(DRAM_WRITE)
+    outputs = output_bytes(run.case.workload, run.number_format)
+    cache = run.document.rotation.cache_bytes
+    if written is None or run.document.rotation.sets * outputs < CACHE_MULTIPLE * cache:
+        return
+    held_back = cache / max(1, written.launches_per_value)
+    least = rules.dram_write_least * outputs - held_back
+    value = min(bytes_per_launch(written))
+    if value < least:
+        shown = f"least {value:.0f} bytes a GEMM, {value / outputs:.3f} of D"
+        required = f"at least {least:.0f}: D holds {outputs}"
+        yield Finding(f"{place}: {DRAM_WRITE}", shown, required)
 
 
 def _listed(sets: tuple[int, ...] | list[int]) -> str:

@@ -3,9 +3,10 @@
 ## What it checks
 Between the last drained moment and the start of the cool-down the device did nothing but the host
 slope: so many launches as last a second by the host's estimate over the warm-up, in the edition's
-number of spans, at the measured period. Where the registers of the GPU are known and the load draws
-clearly more than the idle phase, its power rises just after the first launch and falls just as the
-cool-down starts.
+number of spans, at the measured period. Where the registers of the GPU are known and the load
+draws clearly more than the device at rest, before or after it, its power rises just after the first
+launch and falls just as the cool-down starts. Where the power cap holds it in nearly every sample,
+no event bits say so just before the load or well after it.
 
 ## Why it matters
 Windows that were shortened end earlier. Then time is left over in front of the cool-down, or power
@@ -19,7 +20,8 @@ M11 (durations), M14 (power during execution), M23 (cool-down after it).
 
 ## Example
 Passes: 1.003 s of slope launches, 3.010 s from the last window to the cool-down in three spans.
-Fails: the same slope and 3.9 s; or 500 W half a second after the cool-down began.
+Fails: the same slope and 3.9 s; or 500 W half a second after the cool-down began, or the power cap
+a second after it.
 """
 
 from collections.abc import Iterator
@@ -29,11 +31,15 @@ import numpy as np
 from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, Unproven, rule
 from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
+from kit.clock_events import POWER_CAP
 from kit.gpu_registers import registers_of
 from kit.ruleset import Ruleset
-from kit.stability import level
-from kit.timeline import mean_period_ns
-from kit.trace import POWER, WARM_UP, WINDOWS
+from kit.stability import IDLE_NS, level
+from kit.timeline import mean_period_ns, within
+from kit.trace import CLOCKS, POWER, WARM_UP, WINDOWS
+
+_STRAY = 0.05
+"""Share of samples that may carry the bit at rest: none did."""
 
 
 @rule("GK318", "load-misplaced", clauses=("M11", "M14", "M23"), since="2026.1")
@@ -44,7 +50,9 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     def judge(run: MeasuredRun) -> Iterator[Finding]:
         if run.document.timing.method == "cuda_events":
             yield from _slope(run, rules)
-        yield from _edges(run, rules)
+        if registers_of(run.device) is not None:
+            yield from _edges(run, rules)
+            yield from _cap(run, rules)
 
     yield from judge_runs(bundle, judge)
 
@@ -82,7 +90,9 @@ def _edges(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
     if registers is None or "power_instant_mw" not in power:
         return
     phases = run.document.phases
-    idle = level(power, phases.idle_start_ns, phases.idle_end_ns).power_mw
+    before = level(power, phases.idle_start_ns, phases.idle_end_ns).power_mw
+    after_mw = level(power, phases.cool_down_end_ns - IDLE_NS, phases.cool_down_end_ns).power_mw
+    idle = min((found for found in (before, after_mw) if found is not None), default=None)
     load = level(power, *run.profiling_interval()).power_mw
     if idle is None or load is None or load < (1 + rules.power_edge_share) * idle:
         return
@@ -103,3 +113,28 @@ def _edges(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
             found = f"power {what} {offset_ns * 1e-6:.0f} ms after {mark}"
             required = f"{early_ns * 1e-6:.0f} to {late_ns * 1e-6:.0f} ms after it"
             yield Finding(run.at("column power_instant_mw", POWER.file), found, required)
+
+
+def _cap(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
+    clocks = run.table(CLOCKS.file)
+    if "event_reasons" not in clocks:
+        return
+
+    def share(start_ns: int, end_ns: int) -> float:
+        inside = within(clocks, start_ns, end_ns)
+        return float(np.mean(inside["event_reasons"] & POWER_CAP.mask != 0)) if len(inside) else 0.0
+
+    if share(*run.profiling_interval()) < rules.power_cap_held:
+        return
+    first_ns, phases = run.document.timing.start.before_ns, run.document.phases
+    before_ns = first_ns - round(rules.cap_bit_before_s * 1e9)
+    after_ns = phases.cool_down_start_ns + round(rules.cap_bit_after_s * 1e9)
+    for what, start_ns, end_ns in (
+        ("before the first launch", max(before_ns, phases.idle_start_ns), first_ns),
+        (f"{rules.cap_bit_after_s:g} s into the cool-down", after_ns, phases.cool_down_end_ns),
+    ):
+        found = share(start_ns, end_ns)
+        if found > _STRAY:
+            place = run.at(f"column event_reasons from {start_ns} to {end_ns} ns", CLOCKS.file)
+            shown = f"{POWER_CAP.name} in {found:.0%} of the samples {what}"
+            yield Finding(place, shown, "none: the device was at rest")

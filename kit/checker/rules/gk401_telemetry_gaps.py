@@ -2,9 +2,9 @@
 
 ## What it checks
 Clocks and power were sampled throughout profiling: from its begin to its end no stretch without a
-sample is longer than the edition's number of sampling periods, or of seconds if that is more, and
-enough clock samples lie inside. Graphics clock, memory clock, event reasons, power and GPU
-temperature are all there.
+sample is longer than the edition's number of sampling periods, or of seconds if that is more. There
+are nearly as many samples as the period makes, and enough of the clock. Graphics clock, memory
+clock, event reasons, power and GPU temperature are all there.
 
 ## Why it matters
 Averages over half of the windows can be those of the better half.
@@ -17,7 +17,7 @@ M12 (GPC frequency), M14 (frequency, power and temperature during execution).
 
 ## Example
 Passes: 638 clock samples, 20 ms apart, over 12.8 s.
-Fails: a second without samples in the middle.
+Fails: a second without samples in the middle; or every other sample of those 638.
 """
 
 from collections.abc import Iterator
@@ -67,6 +67,11 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
                 place = run.at(f"column t_ns from {at_ns}", file)
                 required = f"at most {longest_ns} ns"
                 yield Finding(place, f"{gap_ns} ns without a sample", required)
+            wanted = (end_ns - start_ns) / periods[file]
+            held = len(within(table, start_ns, end_ns))
+            if held < rules.samples_least * wanted - 1:
+                required = f"{wanted:.0f}, one every {periods[file]} ns, or nearly as many"
+                yield Finding(run.at("rows inside profiling", file), str(held), required)
         samples = len(within(run.table(CLOCKS.file), start_ns, end_ns))
         if samples < rules.minimum_clock_samples:
             place = run.at("rows inside profiling", CLOCKS.file)

@@ -4,22 +4,24 @@
 On products whose registers are known: the average power steps as often as its register does, over
 warm-up and profiling, where it was sampled often enough to show that; every graphics clock lies
 whole steps below the device's maximum; graphics and SM clock, which are one domain there, are
-equal. On every GPU, no counter of nanoseconds grows faster than time itself, but for the little
-that it lags behind and catches up.
+equal; a clock that the power cap holds moves, and the memory's is at its maximum while profiling.
+On every GPU, no counter of nanoseconds grows faster than time itself, but for the little that it
+lags behind and catches up.
 
 ## Why it matters
 A series that was scaled, smoothed, squeezed in time or made up looks right on average. Its register
 gives it away.
 
 ## How to fix
-Measure again; nothing but a changed file does this.
+Measure again; nothing but a changed file does this. If the memory clock is locked, release it
+(`nvidia-smi -rmc`): no kind of test asks for that.
 
 ## Clause
 M12 and M14: clock and power are monitored, not assumed.
 
 ## Example
 Passes: a power average that changes every 100.8 ms, clocks of 1440, 1455 and 1470 MHz.
-Fails: one that changes every 90 ms; clocks of 1411 MHz.
+Fails: one that changes every 90 ms; clocks of 1411 MHz; 1410 MHz in every sample under the cap.
 """
 
 from collections.abc import Iterator
@@ -29,6 +31,7 @@ import numpy as np
 from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, Unproven, rule
 from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
+from kit.clock_events import POWER_CAP
 from kit.gpu_registers import Registers, registers_of
 from kit.ruleset import Ruleset
 from kit.timeline import window_edges, within
@@ -49,6 +52,9 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
         yield from _grid(run, clocks, registers, rules)
         yield from _domains(run, clocks, rules)
         yield from _cadence(run, power, registers, rules)
+        inside = within(clocks, *run.profiling_interval())
+        yield from _capped(run, inside, rules)
+        yield from _memory(run, inside, rules)
 
     yield from judge_runs(bundle, judge)
 
@@ -88,6 +94,31 @@ def _domains(run: MeasuredRun, clocks: Table, rules: Ruleset) -> Iterator[Findin
         found = f"graphics_mhz in {equal:.1%} of the samples"
         required = f"at least {rules.clock_domains_equal:.0%}: they are one domain"
         yield Finding(run.at("column sm_mhz", CLOCKS.file), found, required)
+
+
+def _capped(run: MeasuredRun, inside: Table, rules: Ruleset) -> Iterator[Finding]:
+    if "graphics_mhz" not in inside or "event_reasons" not in inside:
+        return
+    values = inside["graphics_mhz"]
+    if len(values) < rules.minimum_clock_samples:
+        return
+    held = float(np.mean(inside["event_reasons"] & POWER_CAP.mask != 0))
+    changes = float(np.mean(np.diff(values) != 0))
+    if held >= rules.power_cap_held and changes < rules.clock_changes_least:
+        found = f"{changes:.1%} of the samples differ from the one before, at {values[0]} MHz"
+        required = f"at least {rules.clock_changes_least:.0%}: {POWER_CAP.name} moves the clock"
+        yield Finding(run.at("column graphics_mhz in profiling", CLOCKS.file), found, required)
+
+
+def _memory(run: MeasuredRun, inside: Table, rules: Ruleset) -> Iterator[Finding]:
+    maximum = run.device.maximum_memory_mhz if run.device else None
+    if maximum is None or "memory_mhz" not in inside or not len(inside):
+        return
+    low = inside["memory_mhz"] < (1 - rules.memory_clock_below) * maximum
+    if np.mean(low) > rules.clock_off_steps:
+        found = f"{inside['memory_mhz'][low][0]} MHz and {int(low.sum()) - 1} more samples"
+        required = f"{maximum} MHz, the maximum, at which this memory runs under load"
+        yield Finding(run.at("column memory_mhz in profiling", CLOCKS.file), found, required)
 
 
 def _cadence(

@@ -4,7 +4,9 @@
 No two measured runs of the bundle share, value for value, the durations of their windows, the
 starts of their traced kernels, or a power or clock series of more than 20 readings that moves. Of
 the ups and downs of windows, clock, power and its average, no two of one case move alike in both
-runs: two series that correlate by more than the edition's figure at the same shift are too many.
+runs: two series that correlate by more than the edition's figure at the same shift are too many. No
+two runs, of whatever cases, share a stretch of 16 steps of power, and no run repeats a stretch of
+its own windows.
 
 ## Why it matters
 Nanoseconds and milliwatts of two real runs never agree throughout. Equal series mean that one run
@@ -18,20 +20,26 @@ M26: replicates show how reproducible a result is only if they are measurements.
 
 ## Example
 Passes: two runs whose windows differ in the last digits.
-Fails: run 3 with the windows of run 1; or with its clock and power and some noise.
+Fails: run 3 with the windows of run 1; or with its clock and power and some noise; or twenty
+windows that stand in profiling twice.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from kit.bundle.reader import Bundle, RunEvidence
 from kit.checker.likeness import likenesses
 from kit.checker.rule import Finding, rule
+from kit.checker.stretches import digests
 from kit.ruleset import Ruleset
 from kit.trace import CLOCKS, KERNELS, POWER, WINDOWS
 
+# Of 3,700 windows of 56 runs, no two pairs of neighbours agree.
+_REPEATED = 4
+_LOOKED_AT = 100
 _SERIES = (
     (CLOCKS.file, "graphics_mhz"),
     (CLOCKS.file, "sm_mhz"),
@@ -53,11 +61,42 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
                     found = f"{column} is that of {first}"
                     yield Finding(f"{run.path}/{file}", found, "a series of its own")
 
+    yield from _stretches(bundle, rules)
     for case in bundle.cases.values():
         for like in likenesses(case.runs, rules.run_correlation):
             alike = " and ".join(like.series)
             found = f"{alike} move as in {like.first}, correlated by {like.correlation:.2f}"
             yield Finding(like.later, found, "ups and downs of its own")
+
+
+def _stretches(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
+    """Parts of one run's power in another's, and of a run's windows in itself."""
+    seen: dict[str, str] = {}
+    for case in bundle.cases.values():
+        for run in case.runs:
+            windows = run.tables.get(WINDOWS.file)
+            if windows is not None and _repeats(windows["duration_ns"], rules):
+                found = f"{_REPEATED} durations in a row stand there twice"
+                yield Finding(f"{run.path}/{WINDOWS.file}: duration_ns", found, "new ones")
+            power = run.tables.get(POWER.file)
+            for column in ("power_instant_mw", "power_average_mw"):
+                if power is None or column not in power:
+                    continue
+                parts = digests(power[column])[1:]
+                first = {seen[part] for part in parts if part in seen}
+                if first:
+                    found = f"{column} has a stretch of {', '.join(sorted(first))}"
+                    yield Finding(f"{run.path}/{POWER.file}", found, "a series of its own")
+                seen |= dict.fromkeys(parts, run.path)
+
+
+def _repeats(values: NDArray[np.int64], rules: Ruleset) -> bool:
+    if len(values) <= _REPEATED:
+        return False
+    rows = sliding_window_view(values, _REPEATED)
+    ordered = rows[np.lexsort(rows.T)]
+    twice = ordered[1:][np.all(ordered[1:] == ordered[:-1], axis=1)]
+    return any(len(set(row.tolist())) >= rules.copied_windows for row in twice[:_LOOKED_AT])
 
 
 def _series(run: RunEvidence, rules: Ruleset) -> Iterator[tuple[str, str, bytes]]:

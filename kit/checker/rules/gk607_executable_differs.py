@@ -5,8 +5,9 @@ All runs of a case on one device launched the same program: their normalised HLO
 selected algorithm or Triton configuration, has one digest, and they replayed one file of autotune
 results. On a GPU that file is there, the compiler was told to replay it and not to tune, and the
 program is the one that the tuner's candidates make the fastest without work beside its GEMMs. The
-kernels are those of the implementation that the plan asks for, by the compiler's options and by the
-HLO. The open division may leave the tuner out, and is warned.
+kernels are those of the implementation that the plan asks for, by the compiler's options, by the
+HLO and, where a traced GEMM's name tells, by the kernel trace. The open division may leave the
+tuner out, and is warned.
 
 ## Why it matters
 Left alone, XLA settles on other kernels in each process, several per cent apart. Replicates of
@@ -37,6 +38,11 @@ from kit.plan import Implementation
 from kit.ruleset import Ruleset
 from kit.xla_options import COMPLETE, KERNELS, LOAD
 
+_FOREIGN: dict[Implementation, tuple[str, ...]] = {
+    "library": ("fusion", "triton"),
+    "triton": ("cublas", "cutlass", "nvjet", "xmma"),
+}
+"""Words in the names of the other implementation's kernels; other names tell nothing."""
 _PRODUCTS: dict[Implementation, str] = {"library": "__cublas", "triton": "fusion"}
 
 
@@ -57,6 +63,7 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
         if planned not in ("best", found):
             yield Finding(run.at("executable.implementation"), found, f"{planned}, as planned")
         yield from _kernels(run)
+        yield from _traced(run)
 
     yield from judge_runs(bundle, judge)
 
@@ -114,3 +121,11 @@ def _kernels(run: MeasuredRun) -> Iterator[Finding]:
     if others:
         required = f"{kernels}, for implementation {executable.implementation}"
         yield Finding(f"{compiled.place}: products", ", ".join(others), required)
+
+
+def _traced(run: MeasuredRun) -> Iterator[Finding]:
+    trace, implementation = run.evidence.trace, run.document.executable.implementation
+    name = "" if trace is None else trace.gemm_name or ""
+    if any(word in name.lower() for word in _FOREIGN[implementation]):
+        required = f"a kernel of implementation {implementation}, as the program"
+        yield Finding(run.at("gemm_name", layout.TRACE), name, required)

@@ -33,11 +33,25 @@ def test_a_slow_host_departs_from_the_methodology(division, severity):
 
 @pytest.mark.parametrize(("case", "gemms"), [(GUIDELINE, 1), (DECODE, 2)])
 def test_the_editions_share_of_a_whole_call_is_the_edge(case, gemms):
-    bundle = with_field(honest_gpu(), case, 1, "dispatch.pilot_period_ns", 100_000)
-    edge = int(SHARE * 100_000 * gemms)
+    bundle = honest_gpu()
+    edge = int(SHARE * bundle.cases[case].runs[0].document.dispatch.pilot_period_ns * gemms)
     for enqueue, wanted in ((edge - 1, "pass"), (edge + 1, "warn")):
         broken = with_field(bundle, case, 1, "dispatch.pilot_enqueue_ns", enqueue)
         assert outcome(CODE, broken) == wanted
+
+
+@pytest.mark.parametrize(
+    ("factor", "wanted"), [(0.49, "fail"), (0.51, "pass"), (1.99, "pass"), (2.01, "fail")]
+)
+@pytest.mark.parametrize("division", ["open", "closed"])
+def test_the_pilots_period_is_near_that_of_the_windows(division, factor, wanted):
+    def change(period_ns):
+        return round(period_ns * factor)
+
+    bundle = with_field(honest_gpu(division), GUIDELINE, 2, "dispatch.pilot_period_ns", change)
+    assert outcome(CODE, bundle) == wanted
+    if wanted == "fail":
+        assert changed(bundle) == {CODE: "fail"}
 
 
 def ahead(bundle, case, launches):

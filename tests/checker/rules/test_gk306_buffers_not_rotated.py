@@ -86,3 +86,16 @@ def test_four_bit_elements_are_packed(overlap, wanted):
 
 def test_without_the_table_nothing_is_proven():
     assert outcome(CODE, without_table(honest_cpu(), PLAIN, 1, FILE)) == "unproven"
+
+
+@pytest.mark.parametrize(("times", "wanted"), [(3.99, "pass"), (4.01, "fail")])
+def test_buffers_lie_within_the_device(times, wanted):
+    memory = honest_gpu().environment.devices[0].memory_bytes
+    last = len(honest_gpu().cases[GUIDELINE].runs[0].tables[FILE]) - 1
+    bundle = with_address(honest_gpu(), GUIDELINE, last, int(times * memory))
+    assert changed(bundle) == ({CODE: "fail"} if wanted == "fail" else {})
+
+
+def test_a_hosts_allocations_may_lie_anywhere():
+    last = len(honest_cpu().cases[PLAIN].runs[0].tables[FILE]) - 1
+    assert outcome(CODE, with_address(honest_cpu(), PLAIN, last, 2**46)) == "pass"

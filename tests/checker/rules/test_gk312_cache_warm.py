@@ -219,3 +219,25 @@ def test_the_counted_kernel_is_the_timed_one(kernel, wanted):
     bundle = with_read(kernels=(kernel,))
     assert outcome(CODE, bundle) == wanted
     assert outcome(CODE, with_read(kernels=())) == "pass"
+
+
+def written(share, launches=1, case=GUIDELINE):
+    value = int(share * 2 * 8192 * 8192) * launches
+    return with_counter(
+        honest_gpu(), case, DRAM_WRITE, values=(value,) * 4, launches_per_value=launches
+    )
+
+
+@pytest.mark.parametrize(
+    ("share", "launches", "wanted"),
+    [(0.52, 1, "pass"), (0.50, 1, "fail"), (0.976, 100, "pass"), (0.974, 100, "fail")],
+)
+def test_outputs_are_written_but_for_what_the_cache_holds(share, launches, wanted):
+    """D of the guideline holds 134 MB, the cache 62.9 MB: 0.469 of it, once."""
+    bundle = written(share, launches)
+    found = [f for f in findings(CODE, bundle) if DRAM_WRITE in f.place]
+    assert bool(found) == (wanted == "fail")
+
+
+def test_small_outputs_may_stay_in_the_cache():
+    assert outcome(CODE, with_counter(honest_gpu(), DECODE, DRAM_WRITE, values=(1,) * 4)) == "pass"

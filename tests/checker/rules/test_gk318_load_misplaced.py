@@ -14,6 +14,7 @@ from bundles import (
     honest_gpu,
     outcome,
     result,
+    with_column,
     with_environment,
     with_field,
     with_run,
@@ -119,3 +120,46 @@ def test_without_a_slope_nothing_is_proven():
     found = result(CODE, bundle)
     assert found.outcome == "unproven"
     assert "host_slope is missing" in found.reason
+
+
+def rolled(bundle, file, rows):
+    """The readings of run 1 at their times, but so many rows later."""
+
+    def change(run):
+        table = run.tables[file]
+        moved = {
+            name: values if name in ("t_ns", "burst_ns") else np.roll(values, rows)
+            for name, values in table.columns.items()
+        }
+        return replace(run, tables=run.tables | {file: replace(table, columns=moved)})
+
+    return with_run(bundle, GUIDELINE, 1, change)
+
+
+@pytest.mark.parametrize("rows", [-100, 100])
+@pytest.mark.parametrize("division", ["open", "closed"])
+def test_event_bits_of_another_moment(division, rows):
+    """Two seconds early the device is at its cap before the load, two late it is so after it."""
+    found = findings(CODE, rolled(honest_gpu(division), "clocks.csv", rows))
+    where = "before the first launch" if rows < 0 else "into the cool-down"
+    assert any(
+        f"of the samples {where}" in finding.found.replace("0.8 s ", "") for finding in found
+    )
+
+
+@pytest.mark.parametrize(("rows", "wanted"), [(-4, "pass"), (10, "pass"), (25, "fail")])
+def test_a_bit_outlasts_the_load_by_half_a_second(rows, wanted):
+    """The recorded bit comes 114 ms after the load and goes 508 ms after it, in rows of 20 ms."""
+    assert outcome(CODE, rolled(honest_gpu(), "clocks.csv", rows)) == wanted
+
+
+def test_power_that_ends_early_has_a_loaded_idle_phase():
+    """Two seconds early, so that the mean of the idle phase is that of the load."""
+
+    def early(values):
+        return np.append(values[33:], [values[-1]] * 33)
+
+    bundle = honest_gpu()
+    for column in ("power_instant_mw", "power_average_mw"):
+        bundle = with_column(bundle, GUIDELINE, 1, "power.csv", column, early)
+    assert any("power rises" in finding.found for finding in findings(CODE, bundle))

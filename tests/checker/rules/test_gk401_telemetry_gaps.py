@@ -82,8 +82,32 @@ def test_fifty_clock_samples_are_the_edge(samples, wanted):
         honest_gpu(), DECODE, 1, "clocks.csv",
         lambda t: np.array([row not in inside or row in kept for row in range(len(t))]),
     )  # fmt: skip
+
+    def slower(health):
+        return tuple(
+            replace(entry, period_ns=55_000_000) if entry.table == "clocks.csv" else entry
+            for entry in health
+        )
+
+    bundle = with_field(bundle, DECODE, 1, "telemetry.health", slower)
     assert outcome(CODE, bundle) == wanted
     assert all(finding.required == "at least 50" for finding in findings(CODE, bundle))
+
+
+@pytest.mark.parametrize(("samples", "wanted"), [(542, "pass"), (540, "fail")])
+def test_as_many_samples_as_the_period_makes(samples, wanted):
+    """638 samples 20 ms apart over 12.764 s; 0.85 of them, and one at an edge, are enough."""
+    start, end = profiling(GUIDELINE)
+    table = honest_gpu().cases[GUIDELINE].runs[0].tables["clocks.csv"]
+    inside = np.flatnonzero((table["t_ns"] >= start) & (table["t_ns"] < end))
+    kept = set(inside[np.linspace(0, len(inside) - 1, samples).astype(int)].tolist())
+    inside = set(inside.tolist())
+    bundle = with_rows(
+        honest_gpu(), GUIDELINE, 1, "clocks.csv",
+        lambda t: np.array([row not in inside or row in kept for row in range(len(t))]),
+    )  # fmt: skip
+    assert outcome(CODE, bundle) == wanted
+    assert all("one every 20000000 ns" in found.required for found in findings(CODE, bundle))
 
 
 @pytest.mark.parametrize("file", ["clocks.csv", "power.csv"])

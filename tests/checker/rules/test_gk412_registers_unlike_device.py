@@ -20,6 +20,7 @@ from bundles import (
 from forgeries import squeezed
 from kit.evidence import DeviceFacts
 from kit.gpu_registers import registers_of
+from kit.timeline import profiling_interval
 from machines import H200
 
 CODE = "GK412"
@@ -150,3 +151,36 @@ def test_only_the_squeezed_run_is_named():
     bundle = with_run(honest_gpu(), GUIDELINE, 2, lambda run: squeezed(run, 0.9))
     assert {finding.place.split("/")[-2][-2:] for finding in findings(CODE, bundle)} == {"02"}
     assert changed(bundle)[CODE] == "fail"
+
+
+def in_profiling(bundle, change, *columns):
+    """The clock's columns of run 1 in profiling, changed."""
+    run = bundle.cases[GUIDELINE].runs[0]
+    start, end = profiling_interval(run.document.timing, run.tables["windows.csv"])
+    t_ns = run.tables["clocks.csv"]["t_ns"]
+    inside = (t_ns >= start) & (t_ns < end)
+    for column in columns:
+        bundle = with_column(
+            bundle, GUIDELINE, 1, "clocks.csv", column, lambda v: np.where(inside, change(v), v)
+        )
+    return bundle
+
+
+@pytest.mark.parametrize("mhz", [1410, 1455])
+def test_the_power_cap_moves_the_clock(mhz):
+    bundle = in_profiling(honest_gpu(), lambda v: v * 0 + mhz, "graphics_mhz", "sm_mhz")
+    assert any("software power cap" in found.required for found in findings(CODE, bundle))
+    freed = in_profiling(bundle, lambda v: v * 0, "event_reasons")
+    assert outcome(CODE, freed) == "pass"
+
+
+@pytest.mark.parametrize(("mhz", "wanted"), [(3199, "pass"), (3190, "fail"), (1593, "fail")])
+def test_the_memory_clock_is_at_its_maximum(mhz, wanted):
+    bundle = in_profiling(honest_gpu(), lambda v: v * 0 + mhz, "memory_mhz")
+    assert outcome(CODE, bundle) == wanted
+    assert all("memory_mhz" in found.place for found in findings(CODE, bundle))
+
+
+def test_an_unknown_devices_memory_clock_may_be_lower():
+    bundle = in_profiling(honest_gpu(), lambda v: v // 2, "memory_mhz")
+    assert outcome(CODE, with_environment(bundle, device__sm_count=131)) == "pass"

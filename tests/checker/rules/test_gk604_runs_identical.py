@@ -14,6 +14,7 @@ from bundles import (
     honest_cpu,
     honest_gpu,
     outcome,
+    with_column,
     with_kernels,
     with_run,
     with_table,
@@ -85,9 +86,45 @@ def test_telemetry_of_a_run_of_another_case():
     broken = with_run(bundle, DECODE, 3, take, derive=False)
     found = {finding.found for finding in findings(CODE, broken)}
     assert found == {
-        f"{column} is that of data/cases/{GUIDELINE}/runs/gpu-3f0a51c2d9e8-01"
+        f"{column} {what} data/cases/{GUIDELINE}/runs/gpu-3f0a51c2d9e8-01"
         for column in ("power_instant_mw", "power_average_mw")
+        for what in ("is that of", "has a stretch of")
     }
+
+
+@pytest.mark.parametrize(("rows", "verdict"), [(8, "pass"), (400, "fail")])
+def test_a_stretch_of_another_cases_power(rows, verdict):
+    """A part of it at another place is known by its steps; eight rows hold too few."""
+    source = honest_gpu().cases[GUIDELINE].runs[0].tables["power.csv"]["power_average_mw"]
+
+    def take(values):
+        rows_here = min(rows, len(values) - 20)
+        values[10 : 10 + rows_here] = source[200 : 200 + rows_here]
+        return values
+
+    broken = with_column(honest_gpu(), DECODE, 3, "power.csv", "power_average_mw", take)
+    assert outcome(CODE, broken) == verdict
+
+
+@pytest.mark.parametrize(("row", "verdict"), [(3, "pass"), (4, "fail")])
+@pytest.mark.parametrize(("honest", "case"), [(honest_gpu, GUIDELINE), (honest_cpu, PLAIN)])
+def test_four_windows_that_stand_there_twice(honest, case, row, verdict):
+    def repeat(values):
+        values[-row:] = values[-2 * row : -row]
+        return values
+
+    broken = with_column(honest(), case, 1, "windows.csv", "duration_ns", repeat)
+    assert outcome(CODE, broken) == verdict
+
+
+def test_windows_that_never_differ_repeat_nothing():
+    """A coarse clock may give one value, or two, throughout."""
+
+    def flat(values):
+        return np.where(np.arange(len(values)) % 2, 10_000_000, 10_000_100)
+
+    broken = with_column(honest_cpu(), PLAIN, 1, "windows.csv", "duration_ns", flat)
+    assert outcome(CODE, broken) == "pass"
 
 
 @pytest.mark.parametrize(

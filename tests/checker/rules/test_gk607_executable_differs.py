@@ -160,3 +160,32 @@ def test_two_programs_of_a_cpu():
     broken = with_field(bundle, case, 2, "executable.hlo", name)
     assert outcome(CODE, broken) == "warn"
     assert autotune_name(AUTOTUNE) not in texts(broken)[0]
+
+
+def named(bundle, name):
+    """The GEMM of run 2's trace called otherwise."""
+
+    def change(run):
+        names = tuple(name if found == run.trace.gemm_name else found for found in run.trace.names)
+        return replace(run, trace=replace(run.trace, names=names, gemm_name=name))
+
+    return with_run(bundle, GUIDELINE, 2, change)
+
+
+@pytest.mark.parametrize("division", ["open", "closed"])
+@pytest.mark.parametrize("name", ["gemm_fusion_dot_0", "triton_gemm_dot"])
+def test_a_traced_kernel_of_the_compiler_is_none_of_the_librarys(division, name):
+    bundle = named(honest_gpu(division), name)
+    assert outcome(CODE, bundle) == "fail"
+    assert any(text.endswith("implementation library, as the program") for text in texts(bundle))
+
+
+@pytest.mark.parametrize("name", ["ampere_sgemm_128x64_nn", "void gemvNSP_kernel", "a_new_kernel"])
+def test_names_that_nobody_knows_tell_nothing(name):
+    assert outcome(CODE, named(honest_gpu(), name)) == "pass"
+
+
+def test_a_librarys_kernel_is_none_of_tritons():
+    bundle = in_all(honest_gpu(), "executable.implementation", "triton")
+    wanted = "a kernel of implementation triton, as the program"
+    assert sum(text.endswith(wanted) for text in texts(bundle)) == 6

@@ -1,0 +1,55 @@
+"""The run did more than its plan asks for.
+
+## What it checks
+On a GPU, the profiling launches are the plan's minimum, or what its seconds of profiling come to at
+the measured period, within the edition's factor and a rounding up to whole calls in every window.
+The idle phase lasts as long as the plan says.
+
+## Why it matters
+The kit derives both from the plan. A run that did more was measured by another plan: the one in the
+bundle was exchanged afterwards, perhaps for laxer minima that other runs of the bundle need.
+
+## How to fix
+Hand over the bundle with the plan that it was measured by.
+
+## Clause
+M22: the count of profiling launches. M23: the idle state between problems.
+
+## Example
+Passes: 4,000 launches, as the plan's minimum; 30,720 for 5 s of 200 µs each.
+Fails: 4,000 launches of 3.1 ms by a plan of one launch and 5 s.
+"""
+
+from collections.abc import Iterator
+
+from kit.bundle import layout
+from kit.bundle.reader import Bundle
+from kit.checker.rule import Finding, rule
+from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
+from kit.ruleset import Ruleset
+from kit.timeline import device_span_ns
+
+
+@rule("GK320", "plan-exceeded", clauses=("M22", "M23"), since="2026.1")
+def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
+    """Compare launches and idle time with what the plan makes of them."""
+    only_on_gpu(bundle, "a steady period, by which the plan's seconds become launches")
+    plan, windows = bundle.plan.phases, bundle.plan.timing.windows
+
+    def judge(run: MeasuredRun) -> Iterator[Finding]:
+        profiling, phases = run.profiling_windows(), run.document.phases
+        launches = sum(profiling["launches"].tolist())
+        period_ns = device_span_ns(profiling) / launches
+        by_time = rules.launches_beyond_plan * plan.profiling_min_s * 1e9 / period_ns
+        rounding = windows * run.document.executable.gemms_per_call
+        most = max(plan.profiling_min_launches, by_time) + rounding
+        if phases.profiling_launches > most:
+            required = f"at most {most:.0f}, by {layout.PLAN}"
+            place = run.at("phases.profiling_launches")
+            yield Finding(place, str(phases.profiling_launches), required)
+        idle_s = (phases.idle_end_ns - phases.idle_start_ns) * 1e-9
+        if idle_s > plan.idle_s + rules.idle_beyond_plan_s:
+            required = f"{plan.idle_s:g} s, as {layout.PLAN}"
+            yield Finding(run.at("phases.idle_end_ns"), f"{idle_s:.3f} s idle", required)
+
+    yield from judge_runs(bundle, judge)

@@ -1,0 +1,56 @@
+import pytest
+
+from bundles import (
+    GUIDELINE,
+    changed,
+    device_loop,
+    findings,
+    fixed_frequency,
+    honest_cpu,
+    honest_gpu,
+    outcome,
+    with_field,
+    with_plan,
+)
+
+CODE = "GK320"
+
+
+@pytest.mark.parametrize(
+    "bundle", [honest_gpu(), honest_gpu("closed"), fixed_frequency(), device_loop()]
+)
+def test_honest(bundle):
+    assert outcome(CODE, bundle) == "pass"
+
+
+def test_a_cpus_period_is_not_steady_enough():
+    assert outcome(CODE, honest_cpu()) == "not_applicable"
+
+
+@pytest.mark.parametrize(("least", "wanted"), [(3960, "pass"), (3959, "fail")])
+def test_launches_may_be_rounded_up_in_each_of_forty_windows(least, wanted):
+    bundle = with_plan(honest_gpu(), phases__profiling_min_launches=least)
+    assert changed(bundle) == ({CODE: "fail"} if wanted == "fail" else {})
+
+
+@pytest.mark.parametrize(("seconds", "wanted"), [(8.5, "pass"), (8.4, "fail")])
+def test_seconds_of_profiling_count_by_the_measured_period(seconds, wanted):
+    """4,000 launches took 12.76 s: 1.5 times 8.42 s, and 40 launches."""
+    bundle = with_plan(
+        honest_gpu(), phases__profiling_min_launches=1, phases__profiling_min_s=seconds
+    )
+    assert outcome(CODE, bundle) == wanted
+    assert all("-bf16-nn/runs" in found.place for found in findings(CODE, bundle))
+
+
+@pytest.mark.parametrize(("idle_s", "wanted"), [(0.51, "pass"), (0.49, "fail")])
+def test_the_idle_phase_is_the_plans(idle_s, wanted):
+    """It lasted 1.499 s."""
+    bundle = with_plan(honest_gpu("closed"), phases__idle_s=idle_s)
+    assert changed(bundle) == ({CODE: "fail"} if wanted == "fail" else {})
+
+
+def test_one_run_alone_is_named():
+    bundle = with_field(honest_gpu(), GUIDELINE, 2, "phases.idle_start_ns", lambda t: t - 2 * 10**9)
+    (finding,) = findings(CODE, bundle)
+    assert finding.place.endswith("-02/run.json: phases.idle_end_ns")
