@@ -200,6 +200,16 @@ class Ruleset:
     core_operations_narrow: int = 4096
     core_operations_wide: int = 256
     core_ghz: float = 6.5
+    # Logical cores of one host: 1,920 of 16 sockets of 60 cores, two threads each. A call into a
+    # compiled program takes microseconds: 437 a GEMM is the least of the committed CPU runs.
+    most_cores: int = 2048
+    least_call_ns: float = 1_000.0
+    # A product that the table lacks: twice the SMs of the largest, 188. A generation added 15 % at
+    # most. Overclocked cards run 10 % over the clock that the table has; the highest is 3,105 MHz.
+    unknown_sms: int = 2
+    unknown_clock: float = 1.25
+    # A variant has no more SMs than the die: 144 of a GH100, 9 % over the 132 of an H100 or H200.
+    sms_beyond_product: float = 0.1
     # NVML reports a little less than the capacity a part is sold with: 0.4 % on an H200.
     declared_memory_difference: float = 0.02
     # The host's cost of a call varies by a third between calls and hosts (42 to 70 µs in 8 H200
