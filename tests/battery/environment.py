@@ -131,7 +131,7 @@ def unknown_gpu_ten_times_as_fast(bundle, facts):
     variants={n: {"name": n} for n in ("graphics_mhz", "memory_mhz")},
 )
 def clock_left_out_of_ten_times_the_launches(bundle, name):
-    """In the open division: a clock left out, so that no light is known, and ten times the launches."""
+    """In the open division: no light is known without a clock, and ten times the launches."""
     bundle = in_every_run(bundle, without_column, CLOCKS.file, name)
     return _more_launches(bundle, 10)
 
