@@ -133,6 +133,9 @@ def more_replicates_asked_for(bundle, replicates):
     variants={
         "shorter": {"changes": {"telemetry__clock_period_ms": 1}},
         "longer": {"changes": {"telemetry__power_period_ms": 500}},
+        "seconds": {
+            "changes": {"telemetry__clock_period_ms": 4000, "telemetry__power_period_ms": 4000}
+        },
     },
 )
 def sampling_period_changed(bundle, changes):

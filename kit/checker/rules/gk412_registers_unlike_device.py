@@ -53,7 +53,8 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
         yield from _domains(run, clocks, rules)
         yield from _cadence(run, power, registers, rules)
         inside = within(clocks, *run.profiling_interval())
-        yield from _capped(run, inside, rules)
+        if bundle.plan.test_type.fill == "uniform":
+            yield from _capped(run, inside, rules)
         yield from _memory(run, inside, rules)
 
     yield from judge_runs(bundle, judge)

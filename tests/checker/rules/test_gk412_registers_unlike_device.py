@@ -15,9 +15,10 @@ from bundles import (
     with_column,
     with_environment,
     with_field,
+    with_plan,
     with_run,
 )
-from forgeries import squeezed
+from forgeries import squeezed, telemetry_of
 from kit.evidence import DeviceFacts
 from kit.gpu_registers import registers_of
 from kit.timeline import profiling_interval
@@ -184,3 +185,12 @@ def test_the_memory_clock_is_at_its_maximum(mhz, wanted):
 def test_an_unknown_devices_memory_clock_may_be_lower():
     bundle = in_profiling(honest_gpu(), lambda v: v // 2, "memory_mhz")
     assert outcome(CODE, with_environment(bundle, device__sm_count=131)) == "pass"
+
+
+def test_a_cap_may_hold_one_clock_where_zeros_are_multiplied():
+    """An H200 that multiplied zeros stood still at 1,845 MHz."""
+    bundle = with_run(honest_gpu(), GUIDELINE, 1, lambda run: telemetry_of(run, "zero_4096"))
+    still = [found for found in findings(CODE, bundle) if "moves the clock" in found.required]
+    assert len(still) == 1
+    bundle = with_plan(bundle, test_type__fill="zero")
+    assert not [found for found in findings(CODE, bundle) if "moves the clock" in found.required]
