@@ -156,6 +156,16 @@ def surplus_on_warm_up_dlpack_edited(bundle, factor):
     return runs(bundle, change, kernels(factor))
 
 
+@manipulation("GK309", "M11", variants={"1ns": {"lasted": 1}, "99ms": {"lasted": 99_000_000}})
+def slope_emptied(bundle, lasted):
+    """The host slope lasted too little to be judged."""
+
+    def empty(found):
+        return tuple(replace(c, duration_ns=lasted) if c.name == "host_slope" else c for c in found)
+
+    return runs(bundle, document(timing__controls=empty))
+
+
 @manipulation("GK309", "M11")
 def anchors_wide(bundle):
     """Anchors 49.9 ms wide, whose slack is taken out of the profiling windows."""
