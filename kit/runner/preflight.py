@@ -47,7 +47,11 @@ def _refuse_gpu_only(plan: RunPlan) -> None:
     """Refuse what only a GPU can do, where it would be ignored or fail in the end."""
     asked = (
         ("division=closed", plan.submission.division == "closed", "division=open"),
-        ("test_type=fixed_frequency", plan.test_type.name == "fixed_frequency", "fixed_power"),
+        (
+            "test_type=fixed_frequency",
+            plan.test_type.name == "fixed_frequency",
+            "test_type=fixed_power",
+        ),
         (f"timing={plan.timing.method}", plan.timing.method != "host_clock", "timing=host_clock"),
         ("telemetry=nvml", plan.telemetry.source == "nvml", "telemetry=host"),
         (f"counters={plan.counters.tool}", plan.counters.tool != "none", "counters=none"),

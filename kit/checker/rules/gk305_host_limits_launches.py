@@ -61,8 +61,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
 
 
 def _pilot(run: MeasuredRun, pilot_ns: int, rules: Ruleset) -> Iterator[Finding]:
-    profiling = run.profiling_windows()
-    period_ns = mean_period_ns(profiling)
+    period_ns = mean_period_ns(run.profiling_windows())
     low, high = rules.pilot_period_least, rules.pilot_period_most
     if not low * period_ns <= pilot_ns <= high * period_ns:
         required = f"{low:g} to {high:g} times the windows' {period_ns:.6g} ns"

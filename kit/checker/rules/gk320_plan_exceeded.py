@@ -27,7 +27,7 @@ from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, rule
 from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
 from kit.ruleset import Ruleset
-from kit.timeline import device_span_ns
+from kit.timeline import mean_period_ns
 
 
 @rule("GK320", "plan-exceeded", clauses=("M22", "M23"), since="2026.1")
@@ -37,9 +37,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     plan, windows = bundle.plan.phases, bundle.plan.timing.windows
 
     def judge(run: MeasuredRun) -> Iterator[Finding]:
-        profiling, phases = run.profiling_windows(), run.document.phases
-        launches = sum(profiling["launches"].tolist())
-        period_ns = device_span_ns(profiling) / launches
+        period_ns, phases = mean_period_ns(run.profiling_windows()), run.document.phases
         by_time = rules.launches_beyond_plan * plan.profiling_min_s * 1e9 / period_ns
         rounding = windows * run.document.executable.gemms_per_call
         most = max(plan.profiling_min_launches, by_time) + rounding

@@ -4,7 +4,8 @@
 On products whose registers are known: the average power steps as often as its register does, over
 warm-up and profiling, where it was sampled often enough to show that; every graphics clock lies
 whole steps below the device's maximum; graphics and SM clock, which are one domain there, are
-equal; a clock that the power cap holds moves, and the memory's is at its maximum while profiling.
+equal; a clock that the power cap holds moves where operands are uniform, and the memory's is at its
+maximum while profiling.
 On every GPU, no counter of nanoseconds grows faster than time itself, but for the little that it
 lags behind and catches up.
 
@@ -42,6 +43,7 @@ from kit.trace import CLOCKS, POWER, POWER_COUNTERS_NS, WINDOWS, Table
 def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     """Compare every run's series with its device's registers."""
     only_on_gpu(bundle, "a GPU's registers")
+    kind = bundle.plan.test_type
 
     def judge(run: MeasuredRun) -> Iterator[Finding]:
         power, clocks = run.table(POWER.file), run.table(CLOCKS.file)
@@ -53,7 +55,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
         yield from _domains(run, clocks, rules)
         yield from _cadence(run, power, registers, rules)
         inside = within(clocks, *run.profiling_interval())
-        if bundle.plan.test_type.fill == "uniform":
+        if kind.name == "fixed_power" and kind.fill == "uniform":
             yield from _capped(run, inside, rules)
         yield from _memory(run, inside, rules)
 

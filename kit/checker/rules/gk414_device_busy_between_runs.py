@@ -19,8 +19,8 @@ Hand over every attempt, and measure on a device that nobody else uses.
 M26: results are reproducible, which a choice among runs is not.
 
 ## Example
-Passes: 5.5 kJ in 15 s, at 357 W, between runs of 27 kJ each.
-Fails: 40 kJ in 14 s; or 33 kJ in 80 s, between runs of 27 kJ over idle.
+Passes: 5.5 kJ in 15 s, at 357 W, between runs of 27 kJ over idle.
+Fails: 40 kJ in 14 s; or 40 kJ in 80 s, between runs of 27 kJ over idle.
 """
 
 from collections.abc import Iterator

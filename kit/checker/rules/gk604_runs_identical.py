@@ -38,8 +38,6 @@ from kit.checker.stretches import digests
 from kit.ruleset import Ruleset
 from kit.trace import CLOCKS, KERNELS, POWER, WINDOWS
 
-# Of 3,700 windows of 56 runs, no two pairs of neighbours agree.
-_REPEATED = 4
 _LOOKED_AT = 100
 _SERIES = (
     (CLOCKS.file, "graphics_mhz"),
@@ -77,7 +75,7 @@ def _stretches(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
         for run in case.runs:
             windows = run.tables.get(WINDOWS.file)
             if windows is not None and _repeats(windows["duration_ns"], rules):
-                found = f"{_REPEATED} durations in a row stand there twice"
+                found = f"{rules.repeated_windows} durations in a row stand there twice"
                 yield Finding(f"{run.path}/{WINDOWS.file}: duration_ns", found, "new ones")
             power = run.tables.get(POWER.file)
             for column in ("power_instant_mw", "power_average_mw"):
@@ -92,9 +90,9 @@ def _stretches(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
 
 
 def _repeats(values: NDArray[np.int64], rules: Ruleset) -> bool:
-    if len(values) <= _REPEATED:
+    if len(values) <= rules.repeated_windows:
         return False
-    rows = sliding_window_view(values, _REPEATED)
+    rows = sliding_window_view(values, rules.repeated_windows)
     ordered = rows[np.lexsort(rows.T)]
     twice = ordered[1:][np.all(ordered[1:] == ordered[:-1], axis=1)]
     return any(len(set(row.tolist())) >= rules.copied_windows for row in twice[:_LOOKED_AT])

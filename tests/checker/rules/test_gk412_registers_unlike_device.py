@@ -18,11 +18,12 @@ from bundles import (
     with_plan,
     with_run,
 )
-from forgeries import squeezed, telemetry_of
+from forgeries import squeezed
 from kit.evidence import DeviceFacts
 from kit.gpu_registers import registers_of
 from kit.timeline import profiling_interval
 from machines import H200
+from recorded import recording
 
 CODE = "GK412"
 
@@ -173,6 +174,17 @@ def test_the_power_cap_moves_the_clock(mhz):
     assert any("software power cap" in found.required for found in findings(CODE, bundle))
     freed = in_profiling(bundle, lambda v: v * 0, "event_reasons")
     assert outcome(CODE, freed) == "pass"
+    zeros = with_plan(bundle, test_type__fill="zero")
+    assert outcome(CODE, zeros) == "pass"
+
+
+def test_a_clock_that_stood_still_under_the_cap_was_recorded_with_zeros():
+    test = recording("zero_4096")
+    clocks = test.tables["clocks.csv"]
+    end = test.marks["cool"]
+    inside = (clocks["t_ns"] >= end - test.profiling_ns) & (clocks["t_ns"] < end)
+    assert (clocks["event_reasons"][inside] & 4).all()
+    assert set(clocks["graphics_mhz"][inside].tolist()) == {1845}
 
 
 @pytest.mark.parametrize(("mhz", "wanted"), [(3199, "pass"), (3190, "fail"), (1593, "fail")])
@@ -185,12 +197,3 @@ def test_the_memory_clock_is_at_its_maximum(mhz, wanted):
 def test_an_unknown_devices_memory_clock_may_be_lower():
     bundle = in_profiling(honest_gpu(), lambda v: v // 2, "memory_mhz")
     assert outcome(CODE, with_environment(bundle, device__sm_count=131)) == "pass"
-
-
-def test_a_cap_may_hold_one_clock_where_zeros_are_multiplied():
-    """An H200 that multiplied zeros stood still at 1,845 MHz."""
-    bundle = with_run(honest_gpu(), GUIDELINE, 1, lambda run: telemetry_of(run, "zero_4096"))
-    still = [found for found in findings(CODE, bundle) if "moves the clock" in found.required]
-    assert len(still) == 1
-    bundle = with_plan(bundle, test_type__fill="zero")
-    assert not [found for found in findings(CODE, bundle) if "moves the clock" in found.required]
