@@ -13,7 +13,7 @@ KIT := pyproject.toml kit/__init__.py
 help:
 	@echo "make demo    measure a small suite on this processor and check its bundle"
 	@echo "make test    format, lint, types, layers, tests, and a check of submissions/"
-	@echo "make honest  measure 20 bundles under load; check everywhere alike (PYTHONS='python3.12 ...')"
+	@echo "make honest  measure bundles under load; check them alike everywhere (PYTHONS=...)"
 	@echo "make battery forge some 900 bundles and print which rule caught each"
 	@echo "make fuzz    look for bundles that crash the checker, for FUZZ_SECONDS"
 	@echo "make venv    only the environment for both, in $(VENV)"
@@ -24,6 +24,8 @@ help:
 
 # Build tools come first and pinned: nothing is fetched or built that has no hash here.
 $(VENV)/.build: requirements/build.txt
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \
+	  { echo "$(PYTHON) is no Python 3.11 to 3.13: make PYTHON=python3.12 names another" >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) install --require-hashes -r requirements/build.txt
 	touch $@

@@ -8,9 +8,21 @@ from dataclasses import dataclass
 
 SW_POWER_CAP = 0x4
 HW_SLOWDOWN = 0x8
+SYNC_BOOST = 0x10
 SW_THERMAL_SLOWDOWN = 0x20
 HW_THERMAL_SLOWDOWN = 0x40
 HW_POWER_BRAKE_SLOWDOWN = 0x80
+
+EXPLAINING = (
+    SW_POWER_CAP
+    | HW_SLOWDOWN
+    | SYNC_BOOST
+    | SW_THERMAL_SLOWDOWN
+    | HW_THERMAL_SLOWDOWN
+    | HW_POWER_BRAKE_SLOWDOWN
+)
+"""What lowers a clock under load. Idle (0x1) does not; an application's clock (0x2) and a display's
+(0x100) are settings."""
 
 
 @dataclass(frozen=True, slots=True)

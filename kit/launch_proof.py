@@ -9,7 +9,7 @@ from kit.execution import XLA_TYPES
 from kit.hlo.census import census
 from kit.hlo.dataflow import outputs
 from kit.hlo.module import Array, Module, array, elements
-from kit.hlo.text import forget_texts, parsed
+from kit.hlo.text import MOST_REMEMBERED, forget_texts, parsed
 from kit.hlo.values import Argument, Axis, Dimension, Factor, Lost, Product, Value, flat, sizes
 from kit.number_format import NumberFormat
 from kit.surfaces import Surface, element_type, inputs
@@ -43,7 +43,7 @@ class Proof:
     rotation: tuple[Fault, ...]
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=MOST_REMEMBERED)
 def prove(text: str, workload: Workload, row: NumberFormat, sets: int) -> Proof:
     """Follow the program `text` of a call that goes through `sets` buffer sets.
 

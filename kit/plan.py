@@ -13,7 +13,7 @@ from typing import Any, Literal
 from kit.errors import UsageError
 from kit.number_format import number_format
 from kit.records import from_json
-from kit.workload import Workload
+from kit.workload import Workload, with_batch
 
 Division = Literal["closed", "open"]
 Availability = Literal["available", "preview", "rdi"]
@@ -291,7 +291,7 @@ def _require(holds: bool, place: str, found: object, wanted: str) -> None:
 def build_cases(entries: list[Mapping[str, Any]]) -> tuple[Case, ...]:
     """Cases from `{workload: {name, m, n, k, batch, layout}, number_format}` mappings.
 
-    A layout of `auto` becomes the number format's own.
+    A layout of `auto` becomes the number format's own, and a name of sizes tells the batch.
     """
     cases = []
     for entry in entries:
@@ -300,7 +300,7 @@ def build_cases(entries: list[Mapping[str, Any]]) -> tuple[Case, ...]:
         if fields.get("layout") == "auto":
             fields["layout"] = row.default_layout
         try:
-            workload = from_json(Workload, fields, "workload")
+            workload = with_batch(from_json(Workload, fields, "workload"))
         except ValueError as error:
             raise UsageError(str(error)) from None
         name = f"{workload.name}-{row.name}-{workload.layout}"

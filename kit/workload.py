@@ -4,11 +4,17 @@ A layout letter says how an operand lies in memory (row-major): `n` as the formu
 transposed. So `nt` is A[M,K]·B[N,K], both operands contiguous along K.
 """
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Layout = Literal["nn", "nt", "tn", "tt"]
 Operand = Literal["a", "b"]
+
+_FOUR = re.compile(r"_(\d{1,10})x(\d{1,10})x(\d{1,10})x(\d{1,10})\Z", re.ASCII)
+_THREE = re.compile(r"_(\d{1,10})x(\d{1,10})x(\d{1,10})\Z", re.ASCII)
+_SQUARE = re.compile(r"square_(\d{1,10})\Z", re.ASCII)
+_BATCH = re.compile(r"_batch(\d{1,10})\Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +48,29 @@ class Workload:
         """Elements of one buffer of `operand`, all of the batch."""
         sizes = {"a": self.m * self.k, "b": self.k * self.n, "d": self.m * self.n}
         return sizes[operand] * self.batch
+
+
+def sizes_said(name: str) -> tuple[int, int, int, int] | None:
+    """Batch, M, N and K that a workload's name says; None if it says none.
+
+    `square_512`, `prefill_64x7168x2048`, either with `_batch8` behind it, `batched_8x512x512x512`.
+    """
+    if four := _FOUR.search(name):
+        batch, m, n, k = map(int, four.groups())
+        return batch, m, n, k
+    said = _BATCH.search(name)
+    batch = int(said[1]) if said else 1
+    rest = name[: said.start()] if said else name
+    if three := _THREE.search(rest):
+        m, n, k = map(int, three.groups())
+        return batch, m, n, k
+    square = _SQUARE.search(rest)
+    return None if square is None else (batch, *(int(square[1]),) * 3)
+
+
+def with_batch(work: Workload) -> Workload:
+    """The workload, its batch in its name if that says the sizes of a single product."""
+    said = sizes_said(work.name)
+    if work.batch == 1 or said is None or said[0] != 1:
+        return work
+    return replace(work, name=f"{work.name}_batch{work.batch}")

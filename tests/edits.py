@@ -1,10 +1,11 @@
 """Ways to change exactly one thing in a bundle; `bundles` offers them to tests."""
 
 from dataclasses import replace
+from datetime import date
 
 import numpy as np
 
-from honest import hlo_file, rederived
+from honest import BUNDLE_STARTED, hlo_file, rederived
 from kit.bundle import layout
 from kit.bundle.manifest import (
     TAGGED,
@@ -256,7 +257,7 @@ def _of_program(document, old, name):
 
 def write(bundle, folder):
     """Write a bundle into the new folder `folder` as the runner would, seal it, return its path."""
-    writer = BundleWriter(folder.parent, folder.name)
+    writer = BundleWriter(folder.parent, folder.name, _bagging_date(bundle))
     writer.write_record(layout.PLAN, bundle.plan)
     writer.write_record(layout.SYSTEM, bundle.system)
     writer.write_record(layout.ENVIRONMENT, bundle.environment)
@@ -277,6 +278,12 @@ def write(bundle, folder):
             for file, table in run.tables.items():
                 writer.write_table(run.path, TABLES[file], table.columns)
     return writer.seal()
+
+
+def _bagging_date(bundle):
+    """The day on which the bundle was sealed, or a built one would have been."""
+    info = bundle.container.files.get("bag-info.txt")
+    return parse_bag_info(info).bagging_date if info else date.fromisoformat(BUNDLE_STARTED[:10])
 
 
 def reseal(folder):

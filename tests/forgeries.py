@@ -57,6 +57,27 @@ def redistributed(run, share):
     return _retimed(run, columns(windows, duration_ns=durations), share)
 
 
+def front_loaded(run, share):
+    """All windows scaled by `share` but the first, which takes what is left over."""
+    windows = run.tables["windows.csv"]
+    durations = windows["duration_ns"] * share
+    durations[0] += windows["duration_ns"].sum() * (1 - share)
+    return _retimed(run, columns(windows, duration_ns=durations), share)
+
+
+def first_second_longer(run, share):
+    """The windows of the first second take `share` of their time, the rest the others."""
+    windows = run.tables["windows.csv"]
+    edges = window_edges(run.document.timing, windows)
+    early = edges[:-1] < edges[0] + 1_000_000_000
+    durations = windows["duration_ns"].astype(np.float64)
+    surplus = durations[early].sum() * (share - 1)
+    durations[early] *= share
+    others = 1 - surplus / durations[~early].sum()
+    durations[~early] *= others
+    return _retimed(run, columns(windows, duration_ns=durations), others)
+
+
 def sorted_windows(run):
     """The fastest windows of the whole run moved into profiling, the others into the warm-up."""
     windows = run.tables["windows.csv"]

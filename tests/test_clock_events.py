@@ -9,6 +9,7 @@ from kit.trace import POWER
 NVML_NAMES = {
     "SW_POWER_CAP": "nvmlClocksEventReasonSwPowerCap",
     "HW_SLOWDOWN": "nvmlClocksThrottleReasonHwSlowdown",
+    "SYNC_BOOST": "nvmlClocksThrottleReasonSyncBoost",
     "SW_THERMAL_SLOWDOWN": "nvmlClocksEventReasonSwThermalSlowdown",
     "HW_THERMAL_SLOWDOWN": "nvmlClocksThrottleReasonHwThermalSlowdown",
     "HW_POWER_BRAKE_SLOWDOWN": "nvmlClocksThrottleReasonHwPowerBrakeSlowdown",
@@ -22,7 +23,11 @@ def test_each_mask_is_nvmls(ours, theirs):
 
 def test_every_mask_is_compared():
     masks = {name for name in vars(clock_events) if isinstance(getattr(clock_events, name), int)}
-    assert masks == set(NVML_NAMES)
+    assert masks == {*NVML_NAMES, "EXPLAINING"}
+
+
+def test_what_lowers_a_clock_is_all_of_them():
+    assert sum(getattr(clock_events, name) for name in NVML_NAMES) == clock_events.EXPLAINING
 
 
 def test_slowdowns_are_single_bits_with_a_counter_each():

@@ -13,7 +13,7 @@ from kit.resources import CONFIGS, SCHEMAS
 from kit.ruleset import CURRENT, ruleset
 from kit.telemetry import sources
 from kit.timing import methods
-from kit.workload import Layout
+from kit.workload import Layout, sizes_said
 
 GROUPS = (
     "workload", "number_format", "backend", "timing", "telemetry", "phases", "test_type",
@@ -79,6 +79,22 @@ def test_a_workloads_name_says_its_size(workload):
 def test_a_custom_workload_is_named_by_its_size():
     (case,) = plan_of("workload=custom", *NEEDED["workload=custom"]).cases
     assert case.id == "custom_24x40x56-fp32-nn"
+
+
+@pytest.mark.parametrize(
+    ("workload", "name"),
+    [
+        ("workload=custom", "custom_24x40x56_batch8"),
+        ("workload=batched_64x512x512x512", "batched_64x512x512x512"),
+    ],
+)
+def test_a_name_of_sizes_tells_the_batch(workload, name):
+    batch = () if "batched" in workload else ("workload.batch=8",)
+    (case,) = plan_of(workload, *NEEDED.get(workload, ()), *batch).cases
+    assert case.workload.name == name
+    assert sizes_said(name) == (
+        case.workload.batch, case.workload.m, case.workload.n, case.workload.k
+    )  # fmt: skip
 
 
 def test_members_named_by_options_exist():

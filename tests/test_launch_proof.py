@@ -9,6 +9,7 @@ from kit.launch_proof import Proof, prove
 from kit.number_format import FORMATS
 
 SOUND = Proof((), ())
+TOO_MANY_CALLS = "its calls make it more than 2 times as long as its text"
 ONE = "bf16_4096x4096x4096_nn_single"
 UNROLLED = "tf32_256x384x512_b1_nn_unrolled_library"
 BATCHED = "fp32_256x384x512_b3_nn_unrolled_library"
@@ -221,4 +222,18 @@ def test_a_program_that_calls_without_end_is_given_up():
     )
     deep = before_first("%q = bf16[4096,4096]{1,0} fusion(%a_0_.1), calls=%g0")(text)
     (fault,) = prove(deep.replace("ENTRY", levels + "ENTRY"), *case).products
-    assert (fault.place, fault.found) == ("program", "more than 250000 instructions are called")
+    assert (fault.place, fault.found) == ("program", TOO_MANY_CALLS)
+
+
+def test_a_short_computation_of_many_operands_is_not_followed_again_and_again():
+    """Two instructions, of which one reads 2,000 operands, called a hundred times."""
+    text, *case = recorded_form(ONE)
+    wide = (
+        "%wide (p: bf16[4096,4096]) -> (f32[]) {\n"
+        "  %p = bf16[4096,4096]{1,0} parameter(0)\n"
+        f"  ROOT %t = (f32[]) tuple({', '.join(['%p'] * 2000)})\n}}\n\n"
+    )
+    calls = "\n  ".join(f"%f{j} = (f32[]) fusion(%a_0_.1), calls=%wide" for j in range(100))
+    called = before_first(calls)(text).replace("ENTRY", wide + "ENTRY")
+    (fault,) = prove(called, *case).products
+    assert (fault.place, fault.found) == ("program", TOO_MANY_CALLS)

@@ -1,7 +1,7 @@
 """A hostile directory becomes a `Bundle`, or one `BundleError`."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -34,7 +34,7 @@ from kit.evidence import (
     Run,
     SystemDescription,
 )
-from kit.plan import RunPlan
+from kit.plan import MOST_RUNS, RunPlan
 from kit.signature import Signature, Signers
 from kit.trace import TABLES, Table
 
@@ -51,6 +51,10 @@ __all__ = [
 
 Record = TypeVar("Record")
 MAXIMUM_HLO_BYTES = 8 * 2**20
+MAXIMUM_HLO_TOTAL_BYTES = 4 * MAXIMUM_HLO_BYTES
+"""Of all programs together: twelve times what those squares have."""
+MAXIMUM_HLO_LINES = 300_000
+"""Lines of all programs together: those of the four smallest squares on an H200 have 9,810."""
 MAXIMUM_AUTOTUNE_BYTES = 2**20
 MAXIMUM_CELLS = 48_000_000
 """Numbers in all tables together, eight bytes each: those of a thousand H200 runs of 48,000."""
@@ -151,6 +155,8 @@ def parse(container: Container) -> Bundle:
     """
     files = container.files
     found, unknown = _sort(files)
+    _bound_runs(found.values())
+    _bound_programs([data for path, data in files.items() if path.endswith(".hlo.txt")])
     _bound_cells([files[path] for path in files if path.endswith(".csv")])
     return Bundle(
         container=container,
@@ -185,6 +191,25 @@ def _sort(files: dict[str, bytes]) -> tuple[dict[str, _CaseFiles], list[str]]:
         elif match["run"]:
             names.runs.setdefault(match["run"], []).append(match["file"])
     return found, unknown
+
+
+def _bound_runs(cases: Iterable[_CaseFiles]) -> None:
+    """Refuse more runs than any plan asks for: every one of them is compared with others."""
+    runs = sum(len(names.runs) for names in cases)
+    if runs > MOST_RUNS:
+        raise BundleError(f"it holds {runs} runs; {MOST_RUNS} are allowed")
+
+
+def _bound_programs(texts: list[bytes]) -> None:
+    """Refuse programs whose instructions take more memory and time than honest ones ever do."""
+    octets = sum(map(len, texts))
+    if octets > MAXIMUM_HLO_TOTAL_BYTES:
+        raise BundleError(
+            f"its programs have {octets} bytes; {MAXIMUM_HLO_TOTAL_BYTES} are allowed"
+        )
+    lines = sum(text.count(b"\n") + 1 for text in texts)
+    if lines > MAXIMUM_HLO_LINES:
+        raise BundleError(f"its programs have {lines} lines; {MAXIMUM_HLO_LINES} are allowed")
 
 
 def _bound_cells(tables: list[bytes]) -> None:

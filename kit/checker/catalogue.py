@@ -43,8 +43,18 @@ def whole_catalogue() -> tuple[Rule | RoundRule, ...]:
 
 def rule_codes() -> tuple[str, ...]:
     """The codes of all rules, by the names of their files: no rule is imported."""
-    modules = (pkgutil.iter_modules(folder.__path__) for folder in (rules, round_rules))
-    return tuple(sorted(entry.name[:5].upper() for names in modules for entry in names))
+    return tuple(sorted((*bundle_rule_codes(), *_codes(round_rules))))
+
+
+def bundle_rule_codes() -> tuple[str, ...]:
+    """Those of `all_rules`, likewise."""
+    return _codes(rules)
+
+
+@cache
+def _codes(folder: ModuleType) -> tuple[str, ...]:
+    modules = pkgutil.iter_modules(folder.__path__)
+    return tuple(sorted(entry.name[:5].upper() for entry in modules))
 
 
 def _load(folder: ModuleType, kind: type[Kind]) -> tuple[Kind, ...]:

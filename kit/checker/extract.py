@@ -36,13 +36,14 @@ def traits(bundle: Bundle) -> Traits:
         name: str(value) for name, value in to_json(bundle.system).items() if value is not None
     }
     runs = [run for case in bundle.cases.values() for run in case.runs]
+    used = {run.document.device for run in runs}
     return Traits(
         submitter=bundle.plan.submission.submitter,
         system=system,
         devices={
             device.id: _silicon(device)
             for device in bundle.environment.devices
-            if device.kind == "gpu" and not device.mig_enabled
+            if device.kind == "gpu" and not device.mig_enabled and device.id in used
         },
         busy=_busy(runs),
         series={place: " ".join(digests(values)) for run in runs for place, values in _series(run)},

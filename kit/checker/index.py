@@ -4,7 +4,9 @@ A verdict is found again by the SHA-256 of every byte that was judged (read and 
 manifests anew each time), of the kit's own code and the libraries it computes with, of the
 auditor's options and of the waivers for that bundle. The edition is part of the bundle. Whatever
 differs is judged anew; a bundle that is not what was sealed, or at which the kit failed, is never
-remembered. The process that collects the verdicts writes, those that judge only read.
+remembered. The process that collects the verdicts writes, those that judge only read. A row that
+does not follow from the rules' outcomes in it is judged anew and replaced; whoever can write the
+file can still forge a whole row, so it is the auditor's own.
 """
 
 import hashlib
@@ -16,9 +18,11 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
+from kit.checker.catalogue import bundle_rule_codes
 from kit.checker.printable import printable
-from kit.checker.verdict import Verdict, Waiver
+from kit.checker.verdict import Verdict, Waiver, decide
 from kit.checker.worker import IndexKey, Request
 from kit.errors import UsageError
 from kit.records import from_json, to_json
@@ -81,7 +85,8 @@ class Index:
             return
         place = (verdict.content, self.key.scope, _digest_of(self._waivers, verdict.digest))
         text = json.dumps(to_json(verdict))
-        if database.execute(_FIND, place).fetchone() is not None:
+        row = database.execute(_FIND, place).fetchone()
+        if _believed(row, self._waivers, verdict.digest, verdict.content) is not None:
             self.known += 1
             return
         facts = (verdict.digest, verdict.edition, verdict.judgement, text)
@@ -116,18 +121,50 @@ def opened(path: Path | None, request: Request) -> Iterator[Index | None]:
 
 
 def recall(key: IndexKey, waivers: Collection[Waiver], digest: str, content: str) -> Verdict | None:
-    """The remembered verdict on this content; None where there is none that can be read."""
+    """The remembered verdict on this content; None where there is none that can be believed."""
     place = (content, key.scope, _digest_of(waivers, digest))
-    with suppress(sqlite3.Error, ValueError):
+    with suppress(sqlite3.Error):
         database = sqlite3.connect(f"{Path(key.path).as_uri()}?mode=ro", _WAIT_S, uri=True)
         try:
             row = database.execute(_FIND, place).fetchone()
         finally:
             database.close()
-        if row is not None:
-            verdict = from_json(Verdict, json.loads(row[0]))
-            return verdict if (verdict.digest, verdict.content) == (digest, content) else None
+        return _believed(row, waivers, digest, content)
     return None
+
+
+def _believed(
+    row: Any, waivers: Collection[Waiver], digest: str | None, content: str
+) -> Verdict | None:
+    """The verdict in a row, if it is about this content and its judgement follows from its rules.
+
+    None for a row that is missing or, however, no verdict.
+    """
+    if row is None:
+        return None
+    try:
+        verdict = from_json(Verdict, json.loads(row[0]))
+    except Exception:  # noqa: BLE001 - whatever stands there instead, it is no verdict
+        return None
+    is_this = (verdict.digest, verdict.content) == (digest, content)
+    return verdict if is_this and _follows(verdict, waivers) else None
+
+
+def _follows(verdict: Verdict, waivers: Collection[Waiver]) -> bool:
+    if not verdict.rules:
+        return verdict.judgement in ("refused", "undecided")
+    codes = [result.code for result in verdict.rules]
+    if codes != list(bundle_rule_codes()) or verdict.headline is None:
+        return False
+    for result in verdict.rules:
+        severities = {finding.severity for finding in result.findings}
+        if "fail" in severities and result.outcome != "fail":
+            return False
+    failed = {result.code for result in verdict.rules if result.outcome == "fail"}
+    used = tuple(w for w in waivers if w.bundle == verdict.digest and w.code in failed)
+    waived = {waiver.code for waiver in used}
+    judgement = decide(verdict.rules, verdict.headline.division, waived)
+    return (verdict.judgement, verdict.waivers) == (judgement, used)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -150,8 +187,10 @@ def _connect(path: Path) -> sqlite3.Connection:
 def _refuse_foreign(database: sqlite3.Connection) -> None:
     names = ("application_id", "user_version")
     found = [database.execute(f"PRAGMA {name}").fetchone()[0] for name in names]
-    (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if tables and found != [_APPLICATION_ID, _LAYOUT]:
+    # A view in the table's place, or a trigger, could answer without end.
+    parts = database.execute("SELECT type, name FROM sqlite_master").fetchall()
+    mine = found == [_APPLICATION_ID, _LAYOUT] and parts == [("table", "verdicts")]
+    if parts and not mine:
         raise sqlite3.DatabaseError("is not an index of this kit")
 
 

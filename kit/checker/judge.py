@@ -35,6 +35,7 @@ INTEGRITY = "GK001"
 MAXIMUM_COUNTED = 100_000
 """Findings after which a rule is stopped: a hostile bundle may earn millions."""
 _ALONE = Auditor()
+_TOO_LARGE = "judging it takes more memory than this kit gives one bundle"
 
 
 def judge(
@@ -72,7 +73,10 @@ def judge(
         if faults:
             return _altered(called, container, faults, error)
         return replace(_unjudged(called, container.digest, error), content=content)
-    results = tuple(run_rule(rule, bundle, rules) for rule in all_rules())
+    try:
+        results = tuple(run_rule(rule, bundle, rules) for rule in all_rules())
+    except MemoryError as error:
+        return replace(_unjudged(called, container.digest, error), content=content)
     failed = {result.code for result in results if result.outcome == "fail"}
     used = tuple(
         waiver for waiver in waivers if waiver.bundle == container.digest and waiver.code in failed
@@ -98,6 +102,9 @@ def run_rule(rule: Rule, bundle: Bundle, rules: Ruleset) -> RuleResult:
     """Run one rule to its end. A rule that crashes has the outcome `error` and never passes.
 
     A rule that is younger than the bundle's edition does not apply to it.
+
+    Raises:
+        MemoryError: the bundle takes more than a worker is given.
     """
     if not is_in_force(rule.since, rules.edition):
         younger = f"a rule since edition {rule.since}; the bundle is of {rules.edition}"
@@ -119,6 +126,8 @@ def run_rule(rule: Rule, bundle: Bundle, rules: Ruleset) -> RuleResult:
         stopped, reason = "unproven", cut(str(why))
     except NotApplicable as why:
         stopped, reason = "not_applicable", cut(str(why))
+    except MemoryError:
+        raise
     except Exception as error:  # noqa: BLE001 - one rule's bug must not hide the others' findings
         stopped, reason = "error", cut(_describe(error))
     outcome = outcome_of(severities)
@@ -144,6 +153,8 @@ def _altered(
 
 def _unjudged(name: str, digest: str | None, error: Exception) -> Verdict:
     judgement: Judgement = "internal_error"
+    if isinstance(error, MemoryError):
+        return Verdict(name, digest, None, "refused", _TOO_LARGE, None, (), ())
     if isinstance(error, BundleError):
         judgement = "refused"
     elif isinstance(error, UndecidableError):

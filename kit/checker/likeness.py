@@ -1,4 +1,4 @@
-"""Which runs of a case move alike? The ups and downs of their series, compared at small shifts.
+"""Which runs of a case move alike? Ups and downs of their series, compared at shifts of seconds.
 
 Noise that is added to a copied series leaves its changes correlated; those of two real runs, even
 of one program on one device, are not.
@@ -16,7 +16,6 @@ from kit.trace import CLOCKS, POWER, PROFILING, WINDOWS, Table
 
 _GRID_NS = 100_000_000
 """As often as a GPU's registers change: readings in between would repeat themselves."""
-_SHIFTS = range(-3, 4)
 _FEWEST = 20
 _MOST = 256
 """Changes compared, 25 s of readings: enough to tell runs apart, and a bound for many of them."""
@@ -42,8 +41,11 @@ class Likeness:
     correlation: float
 
 
-def likenesses(runs: Sequence[RunEvidence], limit: float) -> Iterator[Likeness]:
-    """Pairs of runs of which two series or more correlate beyond `limit` at one shift."""
+def likenesses(runs: Sequence[RunEvidence], limit: float, lag_s: float) -> Iterator[Likeness]:
+    """Pairs of runs of which two series or more correlate beyond `limit` at one shift.
+
+    Shifts are whole steps of the grid (for windows, whole windows), up to `lag_s` either way.
+    """
     if len(runs) < 2:
         return
     changes = [_changes(run) for run in runs]
@@ -52,17 +54,25 @@ def likenesses(runs: Sequence[RunEvidence], limit: float) -> Iterator[Likeness]:
     series = [_stacked([found.get(name) for found in changes]) for name in _NAMES]
     best = np.full((len(runs), len(runs)), -1.0, np.float32)
     names = np.zeros((len(runs), len(runs), 2), np.int64)
-    for shift in _SHIFTS:
+    for shift in range(round(lag_s * 1e9 / _GRID_NS) + 1):
         found = np.stack([_correlations(*entry, shift) for entry in series])
-        order = np.argsort(found, axis=0)
-        second = np.take_along_axis(found, order[-2:-1], axis=0)[0]
-        better = second > best
+        second = _second(*found)
+        better = (second > best) & (second > limit)
         best[better] = second[better]
-        names[better] = np.moveaxis(order[-2:], 0, -1)[better]
+        names[better] = np.argsort(found[:, better], axis=0)[-2:].T
+    # A run that is behind by a shift is one that is ahead by as much, seen from the other.
+    turned = np.triu(best < best.T)
+    best[turned], names[turned] = best.T[turned], names.transpose(1, 0, 2)[turned]
     for first, later in np.argwhere(np.triu(best > limit, 1)).tolist():
         lesser, greater = (_NAMES[place] for place in names[first, later].tolist())
         pair = runs[first].path, runs[later].path
         yield Likeness(*pair, (greater, lesser), float(best[first, later]))
+
+
+def _second(a: Matrix, b: Matrix, c: Matrix, d: Matrix) -> Matrix:
+    """The second largest of four, element by element."""
+    lesser = np.maximum(np.minimum(a, b), np.minimum(c, d))
+    return np.maximum(np.minimum(np.maximum(a, b), np.maximum(c, d)), lesser)
 
 
 def _changes(run: RunEvidence) -> dict[str, NDArray[np.float64]]:
@@ -86,26 +96,31 @@ def _sampled(table: Table, column: str, grid_ns: NDArray[np.int64]) -> NDArray[n
     return table[column][np.clip(rows, 0, None)].astype(np.float64)
 
 
-def _stacked(rows: Sequence[NDArray[np.float64] | None]) -> tuple[Matrix, Matrix]:
-    """One row for each run, in units of its largest change, and where it has values."""
+def _stacked(rows: Sequence[NDArray[np.float64] | None]) -> tuple[Matrix, NDArray[np.int64]]:
+    """One row for each run, in units of its largest change, and how many values it has."""
     values = np.zeros((len(rows), _MOST), np.float32)
-    there = np.zeros_like(values)
+    lengths = np.zeros(len(rows), np.int64)
     for place, row in enumerate(rows):
         largest = 0.0 if row is None or not len(row) else float(np.abs(row).max())
         if row is not None and largest > 0:
             values[place, : len(row)] = row / largest
-            there[place, : len(row)] = 1
-    return values, there
+            lengths[place] = len(row)
+    return values, lengths
 
 
-def _correlations(values: Matrix, there: Matrix, shift: int) -> Matrix:
+def _correlations(values: Matrix, lengths: NDArray[np.int64], shift: int) -> Matrix:
     """Of every run with every other one, which is `shift` behind; -1 where too little overlaps.
 
     Changes have no mean to speak of: they add up to the difference of a series' ends.
     """
-    a, in_a = (part[:, max(0, shift) : _MOST + min(0, shift)] for part in (values, there))
-    b, in_b = (part[:, max(0, -shift) : _MOST + min(0, -shift)] for part in (values, there))
-    sizes = (a * a) @ in_b.T * (in_a @ (b * b).T)
-    enough = (in_a @ in_b.T >= _FEWEST) & (sizes > 0)
-    found = a @ b.T / np.sqrt(np.where(enough, sizes, 1))
+    if shift >= _MOST:
+        return np.full((len(values), len(values)), -1, np.float32)
+    squares = np.cumsum(np.square(values, dtype=np.float64), axis=1)
+    sums = np.hstack([np.zeros((len(values), 1)), squares])
+    left = np.clip(lengths - shift, 0, None)
+    # Row by row and column by column: the squares of what overlaps.
+    of_first = sums[:, np.minimum(lengths + shift, _MOST)] - sums[:, [shift]]
+    sizes = of_first * sums[:, left].T
+    enough = (np.minimum.outer(left, lengths) >= _FEWEST) & (sizes > 0)
+    found = values[:, shift:] @ values[:, : _MOST - shift].T / np.sqrt(np.where(enough, sizes, 1))
     return np.where(enough, found, -1).astype(np.float32)

@@ -6,6 +6,7 @@ shown as `\x1b` or `\u202e`. Two hash signs open an order to several CI systems 
 `##teamcity[...]`, `##[...]`) wherever they stand in a log, so the second one is shown as `\x23`.
 """
 
+import json
 import unicodedata
 
 _ACTS = frozenset(("Cc", "Cf", "Cn", "Cs", "Co", "Zl", "Zp"))
@@ -18,6 +19,12 @@ def printable(text: str, limit: int = 200) -> str:
     """
     shown = "".join(map(_visible, text[:limit])).replace("##", "#\\x23")
     return shown if len(text) <= limit else f"{shown}..."
+
+
+def printable_json(document: object) -> str:
+    r"""Return a document in ASCII, in which nothing acts: an order's second hash is `\u0023`."""
+    text = json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False)
+    return text.replace("##", "#\\u0023")  # a hash stands in strings only
 
 
 def _visible(character: str) -> str:

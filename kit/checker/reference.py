@@ -17,16 +17,18 @@ def rule_list() -> str:
 
 
 def rule_text(code: str) -> str:
-    """The text of the rule called `code`, such as `GK501`, in either case.
+    """The text of the rule with that code or name, such as `GK501` or `claim-differs`.
 
     Raises:
         UsageError: there is none.
     """
     rules = {rule.code: rule for rule in whole_catalogue()}
-    wanted = code.upper()
-    if wanted not in rules:
-        raise UsageError(f"there is no rule {code!r}", hint=did_you_mean(wanted, rules))
-    return _page(rules[wanted], 1)
+    named = {rule.name: rule for rule in whole_catalogue()}
+    found = rules.get(code.upper()) or named.get(code.lower())
+    if found is None:
+        known = rules if code.upper().startswith("GK") else named
+        raise UsageError(f"there is no rule {code!r}", hint=did_you_mean(code, known))
+    return _page(found, 1)
 
 
 def reference() -> str:

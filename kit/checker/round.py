@@ -1,7 +1,8 @@
 """The verdicts of one round, after every bundle was held against the others.
 
 A round can only worsen a verdict. It needs nothing but the verdicts: each carries the traits of its
-bundle, so this runs in the process that collects them.
+bundle, so this runs in the process that collects them. A bundle that is not compliant by itself
+fails no other one, nor does one without a trusted signature a trusted one: the other is warned.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -23,7 +24,13 @@ def compare(verdicts: Sequence[Verdict], waivers: Collection[Waiver] = ()) -> tu
     A bundle that no rule could judge has none to add to.
     """
     members = [
-        Member(verdict.name, verdict.digest, verdict.traits)
+        Member(
+            verdict.name,
+            verdict.digest,
+            verdict.traits,
+            is_compliant=verdict.judgement == "compliant",
+            is_trusted=verdict.signature is None or verdict.signature.state == "trusted",
+        )
         for verdict in verdicts
         if verdict.digest is not None and verdict.traits is not None
     ]
@@ -42,9 +49,12 @@ def _run(rule: RoundRule, members: Sequence[Member]) -> list[RuleResult]:
     if len(members) < 2:
         return [_result(rule, "not_applicable", reason=_ALONE) for _ in members]
     found: list[list[Finding]] = [[] for _ in members]
+    order = sorted(range(len(members)), key=lambda at: members[at].credibility, reverse=True)
+    ranked = [members[at] for at in order]
     try:
-        for number, finding in rule.check(members):
-            found[number].append(finding)
+        for number, other, finding in rule.check(ranked):
+            weighed = _weighed(finding, ranked[number], ranked[other])
+            found[order[number]].append(weighed)
     except Exception as error:  # noqa: BLE001 - a rule's bug must not hide the other verdicts
         reason = cut(f"{type(error).__name__}: {error}")
         return [_result(rule, "error", reason=reason) for _ in members]
@@ -52,6 +62,15 @@ def _run(rule: RoundRule, members: Sequence[Member]) -> list[RuleResult]:
         _result(rule, outcome_of([finding.severity for finding in findings]), findings)
         for findings in found
     ]
+
+
+def _weighed(finding: Finding, member: Member, other: Member) -> Finding:
+    """The finding about `member`, which is a warning where `other` is not to be believed."""
+    if finding.severity != "fail" or other.may_fail(member):
+        return finding
+    doubt = "its signature is not trusted" if other.is_compliant else "it is not compliant itself"
+    required = f"{finding.required}; {other.name} fails no other bundle: {doubt}"
+    return replace(finding, required=required, severity="warn")
 
 
 def _result(

@@ -6,9 +6,11 @@ sound evidence. It may raise `Unproven` where the evidence it needs is missing a
 where the clause does not concern this bundle.
 """
 
-from collections.abc import Callable, Collection, Iterator
+import ast
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from kit.bundle.reader import Bundle
@@ -47,6 +49,15 @@ class NotApplicable(Exception):  # noqa: N818 - an outcome, not an error
     """The clause does not concern this bundle; the text says why."""
 
 
+def module_text(module: Mapping[str, Any]) -> str:
+    """The docstring of the module with these globals, also where Python was told to drop it."""
+    text: str | None = module["__doc__"]
+    if text is None:  # python -OO, PYTHONOPTIMIZE=2
+        source = Path(module["__file__"]).read_text(encoding="utf-8")
+        text = ast.get_docstring(ast.parse(source), clean=False)
+    return text or ""
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One rule of the catalogue. `clauses` are ids of the methodology, such as `M19`."""
@@ -63,7 +74,7 @@ def rule(code: str, name: str, *, clauses: tuple[str, ...], since: str) -> Calla
     """Make a `Rule` of a check function; its text is the docstring of the function's module."""
 
     def decorate(check: Check) -> Rule:
-        text = check.__globals__["__doc__"]
+        text = module_text(check.__globals__)
         return Rule(code, name, clauses, since, text, check)
 
     return decorate

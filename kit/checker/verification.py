@@ -10,8 +10,9 @@ from typing import Literal
 from kit.bundle.container import Container
 from kit.bundle.reader import read_container
 from kit.checker.signed import bundle_signature, submitter_of
-from kit.checker.verdict import Judgement
+from kit.checker.verdict import Judgement, Waiver
 from kit.checker.verdict_file import read_verdict_file, verdict_signature
+from kit.records import from_json
 from kit.signature import Signature, Signers
 
 MAXIMUM_PROBLEMS = 10
@@ -22,8 +23,9 @@ class Verification:
     """What was found. Verified is only what has no `problems`.
 
     `digest` is the bundle's, null for a verdict that was not held against a bundle; `judgement` is
-    what a verdict says, on that bundle where one was given, null for a bundle. A verdict may be
-    verified and say that a bundle is not compliant.
+    what a verdict says, on that bundle where one was given, null for a bundle; `waivers` are the
+    failures that it accepts there. A verdict may be verified and say that a bundle is not
+    compliant.
     """
 
     subject: Literal["bundle", "verdict"]
@@ -32,6 +34,7 @@ class Verification:
     signature: Signature
     judgement: Judgement | None
     problems: tuple[str, ...]
+    waivers: tuple[Waiver, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -67,15 +70,20 @@ def verify_verdict(
     problems = list(_distrust(signature))
     judgement: Judgement | None = verdict.document["verdict"]
     digest = None
+    entries = verdict.document["bundles"]
     if bundle is not None:
         container = read_container(bundle)
         digest = container.digest
         problems += _changes(container)
         entry = verdict.judged(digest)
         judgement = None if entry is None else entry["verdict"]
+        entries = [] if entry is None else [entry]
         if entry is None:
             problems.append(f"this verdict is not about the bundle {digest}")
-    return Verification("verdict", str(path), digest, signature, judgement, tuple(problems))
+    waivers = tuple(from_json(Waiver, given) for entry in entries for given in entry["waivers"])
+    return Verification(
+        "verdict", str(path), digest, signature, judgement, tuple(problems), waivers
+    )
 
 
 def _distrust(signature: Signature) -> tuple[str, ...]:

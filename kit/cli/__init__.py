@@ -5,6 +5,7 @@ command whose function returns the exit code; `run`, whose arguments are Hydra's
 Commands raise; only this module turns an exception into a line on stderr and an exit code.
 """
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -19,6 +20,8 @@ INTERNAL_ERROR = 4
 INTERRUPTED = 130
 OUTPUT_CLOSED = 141
 _LONGEST_LINE = 2000
+_FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO))
+"""What writing to a disk ends with when the disk, and not the kit, is at fault."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,12 +33,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _dispatch(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read the output went away. Python would complain once more while it shuts down.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()  # whoever read it went away
         return OUTPUT_CLOSED
+    except OSError as error:
+        if error.filename is not None or error.errno not in _FULL:
+            return report(error)
+        _drop_output()
+        problem = f"standard output cannot be written: {error.strerror}"
+        return report(KitError(problem, hint="make room, or send it elsewhere"))
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last line of defence
         return report(error)
     return code
+
+
+def _drop_output() -> None:
+    """Python would write what is left, and complain once more, while it shuts down."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def report(error: BaseException) -> int:

@@ -1,4 +1,4 @@
-"""Judge bundles, or whole trees of them, from their own evidence, offline and without a GPU."""
+"""Judge bundles, or whole trees of them, from their own evidence alone."""
 
 import os
 import re

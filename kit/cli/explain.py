@@ -1,4 +1,4 @@
-"""Tell what a rule checks, why it matters and how to comply; without a code, list all rules."""
+"""Tell what a rule checks, why it matters and how to comply; list all."""
 
 import click
 
@@ -6,7 +6,7 @@ from kit.errors import UsageError
 
 
 @click.command()
-@click.argument("code", metavar="[GKnnn]", required=False)
+@click.argument("code", metavar="[GKnnn|NAME]", required=False)
 @click.option("--markdown", is_flag=True, help="Print the whole reference.")
 def command(code: str | None, markdown: bool) -> int:
     """Explain rule GKnnn, or list all rules."""

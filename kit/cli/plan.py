@@ -1,4 +1,4 @@
-"""Show what `run` would measure and what it would take, or freeze it into a file.
+"""Show what `run` would measure and take, or freeze it into a file.
 
 No device is touched. The estimate is for the product given by --device, or for this host's
 processor when the backend runs there.
@@ -23,14 +23,16 @@ _STEP = 1024
 @click.command()
 @click.argument("overrides", nargs=-1)
 @click.option("--out", type=click.Path(path_type=Path), help="Write the frozen plan to this file.")
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
 @click.option("--device", help="Product to estimate for, such as 'H200 SXM'.")
 @click.option("--json", "as_json", is_flag=True, help="Print the estimate as JSON.")
 @click.option(
     "--config-dir", type=click.Path(path_type=Path), help="Folder with further group options."
 )
-def command(
+def command(  # noqa: PLR0913, PLR0917 - one for each option
     overrides: tuple[str, ...],
     out: Path | None,
+    force: bool,
     device: str | None,
     as_json: bool,
     config_dir: Path | None,
@@ -40,6 +42,8 @@ def command(
 
     plan = compose(overrides, config_dir).plan
     if out is not None:
+        if out.exists() and not force:
+            raise UsageError(f"{out} exists", hint="--force replaces it")
         _write(plan, out)
         print(f"wrote {out}", file=sys.stderr)
     target = _target(plan, device)
@@ -57,7 +61,9 @@ def _write(plan: RunPlan, path: Path) -> None:
     try:
         path.write_bytes(format_document(plan, "plan"))
     except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+        raise UsageError(
+            f"cannot write {path}: {error.strerror}", hint="give --out another place"
+        ) from None
 
 
 def _target(plan: RunPlan, device: str | None) -> Target:
@@ -96,9 +102,12 @@ def _table(plan: RunPlan, taken: Estimate) -> list[str]:
     cache = "cache unknown" if taken.cache_bytes is None else f"{_size(taken.cache_bytes)} cache"
     clock = f", SOL at {taken.graphics_mhz} MHz" if taken.graphics_mhz else ""
     per_device = "" if plan.backend.platform == "cpu" else " on each device"
-    runs = f"{len(taken.cases)} x {plan.replicates} replicates"
+    cases, runs_each = len(taken.cases), plan.replicates
+    runs = f"{_counted(cases, 'case')}, {_counted(runs_each, 'run')} each"
     least = f"at least {taken.shortest_s:.0f} s and the compilations"
-    lines += ["", f"For {taken.device}: {cache}{clock}.", f"Runs{per_device}: {runs}, {least}."]
+    lines += ["", f"For {taken.device}: {cache}{clock}.", f"{runs}{per_device}, {least}."]
+    if taken.cache_bytes is None:
+        lines.append("What is - depends on the GPU: --device 'H200 SXM' estimates for that one.")
     lines += [
         f"{case.id} does not fit: {_size(case.pool_bytes)} for {case.sets} sets."
         for case in taken.cases
@@ -107,15 +116,19 @@ def _table(plan: RunPlan, taken: Estimate) -> list[str]:
     return lines
 
 
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def _row(case: CaseEstimate) -> tuple[str, ...]:
     return (
         case.id,
-        "?" if case.sets is None else str(case.sets),
+        "-" if case.sets is None else str(case.sets),
         _size(case.input_bytes_per_set),
         _size(case.output_bytes_per_set),
         _size(case.pool_bytes),
         f"{case.warm_up_launches}+{case.profiling_launches}",
-        "?" if case.sol_ns is None else f"{case.sol_ns / 1e3:.2f} us",
+        "-" if case.sol_ns is None else f"{case.sol_ns / 1e3:.2f} µs",
         f"{case.shortest_s:.1f} s",
     )
 
@@ -128,7 +141,7 @@ def _aligned(row: Sequence[str], widths: Sequence[int]) -> list[str]:
 def _size(count: int | None) -> str:
     """Bytes in the largest binary unit of which there is at least one."""
     if count is None:
-        return "?"
+        return "-"
     value, unit = float(count), 0
     while value >= _STEP and unit < len(_UNITS) - 1:
         value, unit = value / _STEP, unit + 1

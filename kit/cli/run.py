@@ -1,4 +1,4 @@
-"""Measure what a configuration or a frozen plan asks for, and write one bundle.
+"""Measure what a configuration or a frozen plan asks for: one bundle.
 
 The only module that knows Hydra. A frozen plan (`--plan`) is measured without it, on machines that
 do not have it.

@@ -1,4 +1,4 @@
-"""Sign a bundle as its submitter, or a verdict as its auditor, with an SSH key.
+"""Sign a bundle as its submitter, or a verdict as its auditor, by SSH.
 
 A bundle's signature is `signatures/vendor.sshsig`, beside the sealed content, whose bytes and
 digest stay as they are. A verdict's is FILE.sig.
@@ -41,9 +41,12 @@ def command(path: Path, key: Path, force: bool) -> int:
         raise UsageError(f"{place} exists", hint="--force signs anew")
     signature = sign(data, key, namespace)
     _write(place, signature)
-    print(f'allowed signer: {signer} namespaces="{namespace}" {public_key(signature)}')
-    print(f"signature: {place}")
-    print("hand that line to whoever verifies, by a way that you both trust", file=sys.stderr)
+    print(f'{signer} namespaces="{namespace}" {public_key(signature)}')
+    print(f"gemm-kit: wrote {place}", file=sys.stderr)
+    print(
+        "gemm-kit: hand the line above to whoever verifies, by a way that you both trust",
+        file=sys.stderr,
+    )
     return 0
 
 

@@ -1,9 +1,8 @@
-"""Tell whether a bundle, or a verdict, is unchanged and was signed by whom you trust.
+"""Tell whether a bundle or verdict was signed by whom you trust.
 
 This answers who vouches for these bytes. Whether the measurement stands is for `gemm-kit check`.
 """
 
-import json
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -51,6 +50,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     form: str,
 ) -> int:
     """Verify BUNDLE's signature by its submitter, or VERDICT's by its auditor (--signer)."""
+    from kit.checker.printable import printable_json
     from kit.checker.verification import verify_bundle, verify_verdict
     from kit.records import to_json
 
@@ -66,7 +66,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     else:
         found = verify_verdict(path, signer, signers, bundle)
     if form == "json":
-        print(json.dumps(to_json(found), indent=1, ensure_ascii=True))
+        print(printable_json(to_json(found)))
     else:
         print(*_text(found), sep="\n")
     return found.exit_code
@@ -84,8 +84,12 @@ def _text(found: "Verification") -> Iterator[str]:
     judgement = None if found.judgement is None else found.judgement.replace("_", " ")
     if judgement is not None:
         yield f"  verdict     {judgement}"
+    for waiver in found.waivers:
+        yield f"  waived      {waiver.code} for {waiver.bundle}: {printable(waiver.reason, 400)}"
     for problem in found.problems:
         yield f"NOT VERIFIED: {printable(problem, 400)}"
     if not found.problems:
         says = f", who calls it {judgement}" if judgement is not None else ""
+        codes = sorted({waiver.code for waiver in found.waivers})
+        says += f" and waives {', '.join(codes)}" if codes else ""
         yield f"VERIFIED: unchanged and signed by {printable(found.signature.signer)}{says}"

@@ -5,7 +5,7 @@ Works on text alone, so that the runner's gate and the checker read the same evi
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -29,7 +29,7 @@ class Census:
     2·M·N·K·batch each; None where the text does not tell the sizes. `extra` counts every other
     piece of device work by opcode, inside GEMM fusions too. `loop_control` counts the work on a
     loop's scalar counter, which a device loop cannot do without. A loop's body counts once for
-    each trip.
+    each trip; `written` are the products without that, as many as a program needs for its outputs.
     """
 
     gemms: dict[str, int]
@@ -39,6 +39,7 @@ class Census:
     flops: int | None
     extra: dict[str, int]
     loop_control: int = 0
+    written: int = 0
 
     @property
     def gemm_count(self) -> int:
@@ -57,15 +58,10 @@ def census(text: str) -> Census:
         ValueError: the text is not an HLO module, or a loop's trips are not known from it.
     """
     found = parsed(text)
-    tally = _Tally(Bodies(found.computations))
-    calls: Counter[str] = Counter()
-    for name, times in ((found.entry, 1), *loops(found)):
-        for called in tally.add_all(found.computations[name], times):
-            calls[called] += times
-    for name, times in calls.items():
-        # XLA's expansion of a scaled product is a call. One inside it is counted as such.
-        inside = found.computations.get(name)
-        tally.add_calls(times if inside is None else len(tally.add_all(inside, times)) * times)
+    bodies = Bodies(found.computations)
+    runs = ((found.entry, 1), *loops(found))
+    tally = _counted(found, bodies, runs)
+    once = _counted(found, bodies, [(name, 1) for name, _ in runs])
     products = tally.products
     return Census(
         dict(tally.gemms),
@@ -75,7 +71,22 @@ def census(text: str) -> Census:
         tally.flops,
         tally.extra(),
         tally.loop_control,
+        sum(once.gemms.values()),
     )
+
+
+def _counted(found: Module, bodies: Bodies, runs: Iterable[tuple[str, int]]) -> "_Tally":
+    """Everything in computations that run so many times, and in what they call."""
+    tally = _Tally(bodies)
+    calls: Counter[str] = Counter()
+    for name, times in runs:
+        for called in tally.add_all(found.computations[name], times):
+            calls[called] += times
+    for name, times in calls.items():
+        # XLA's expansion of a scaled product is a call. One inside it is counted as such.
+        inside = found.computations.get(name)
+        tally.add_calls(times if inside is None else len(tally.add_all(inside, times)) * times)
+    return tally
 
 
 def loops(found: Module) -> Iterator[tuple[str, int]]:

@@ -24,8 +24,13 @@ from kit.hlo.values import (
     Value,
 )
 
-MOST_STEPS = 250_000
-"""Instructions followed, called ones once for each call: 3,900 Triton products take half."""
+MOST_CALLS = 2
+"""Times that a program's length may be followed, called computations once for each call.
+
+XLA gives every fusion a computation of its own, so that programs of an H200 take their length once.
+"""
+_CHARACTERS = 1024
+"""Of an instruction's types and attributes, a reader goes through so many as fast as through it."""
 _DEEPEST = 8
 
 
@@ -45,7 +50,8 @@ def outputs(module: Module, arguments: Sequence[Argument]) -> tuple[Value, ...]:
 class _Follower:
     def __init__(self, module: Module) -> None:
         self._module = module
-        self._left = MOST_STEPS
+        self._costs = {name: _cost(lines) for name, lines in module.computations.items()}
+        self._left = MOST_CALLS * sum(self._costs.values())
         self._trips = dict(loops(module))
         self._handlers: dict[str, Callable[[Step], Value]] = HANDLERS | {
             "dot": product,
@@ -64,9 +70,9 @@ class _Follower:
         lines = self._module.computations.get(name)
         if lines is None or depth > _DEEPEST:
             return Lost(f"a call of {name[:80]}, which is not there or calls too deep"), ""
-        self._left -= len(lines)
+        self._left -= self._costs[name]
         if self._left < 0:
-            raise ValueError(f"more than {MOST_STEPS} instructions are called")
+            raise ValueError(f"its calls make it more than {MOST_CALLS} times as long as its text")
         known: dict[str, tuple[Value, str]] = {}
         result: tuple[Value, str] = (Lost("a computation without a result"), "")
         for line in lines:
@@ -145,6 +151,20 @@ class _Follower:
             return Lost(f"{step.line.name[:80]} adds up along other axes than K", "reduce")
         kept = tuple(axis for number, axis in enumerate(value.axes) if number not in along)
         return replace(value, axes=kept)
+
+
+def _cost(lines: Sequence[Instruction]) -> int:
+    """The steps that a computation takes: its instructions, what they read and their texts.
+
+    An operand's type is looked at where it is used, so its text counts there too.
+    """
+    texts = {line.name: len(line.shape) for line in lines}
+    characters = sum(
+        len(line.shape) + len(line.text) + sum(texts[name] for name in set(line.operands))
+        for line in lines
+        if line.opcode != "get-tuple-element"
+    )
+    return sum(1 + len(line.operands) for line in lines) + characters // _CHARACTERS
 
 
 def _given(line: Instruction, arguments: Sequence[Value], shapes: Sequence[str] | None) -> Value:

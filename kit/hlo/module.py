@@ -91,7 +91,7 @@ def first_array(shape: str) -> Array | None:
     return array(match[1] if match else shape)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1024)
 def elements(shape: str) -> tuple[str, ...]:
     """The types of a tuple's elements, or the type itself where it is none."""
     if not shape.startswith("("):

@@ -5,8 +5,11 @@ from functools import lru_cache
 
 from kit.hlo.module import Module, parse_module
 
-MOST_REMEMBERED = 64
-"""Texts: those of a bundle's cases, of which several rules ask one after the other."""
+MOST_REMEMBERED = 1024
+"""Texts: those of all runs of a bundle, of which several rules ask one after the other.
+
+`kit.bundle.reader` bounds how long they are together.
+"""
 _METADATA = re.compile(r', metadata=\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\}')
 _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 

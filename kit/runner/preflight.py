@@ -25,6 +25,8 @@ def preflight(plan: RunPlan, environment: Mapping[str, str] = os.environ) -> Non
     _refuse_hostile_environment(environment)
     if plan.backend.platform == "cpu":
         _refuse_gpu_only(plan)
+    else:
+        _refuse_seldom(plan)
     if plan.submission.division == "closed":
         _refuse_unproven(plan)
     if find_spec("jax") is None:
@@ -45,7 +47,11 @@ def _refuse_gpu_only(plan: RunPlan) -> None:
     """Refuse what only a GPU can do, where it would be ignored or fail in the end."""
     asked = (
         ("division=closed", plan.submission.division == "closed", "division=open"),
-        ("test_type=fixed_frequency", plan.test_type.name == "fixed_frequency", "fixed_power"),
+        (
+            "test_type=fixed_frequency",
+            plan.test_type.name == "fixed_frequency",
+            "test_type=fixed_power",
+        ),
         (f"timing={plan.timing.method}", plan.timing.method != "host_clock", "timing=host_clock"),
         ("telemetry=nvml", plan.telemetry.source == "nvml", "telemetry=host"),
         (f"counters={plan.counters.tool}", plan.counters.tool != "none", "counters=none"),
@@ -54,6 +60,19 @@ def _refuse_gpu_only(plan: RunPlan) -> None:
     for name, is_asked, instead in asked:
         if is_asked:
             raise UsageError(f"{name} needs a GPU", hint=f"backend=cuda, or {instead}")
+
+
+def _refuse_seldom(plan: RunPlan) -> None:
+    """Refuse to sample so seldom that GK401 would find gaps."""
+    rules = ruleset(plan.edition)
+    asked = (
+        ("clock_period_ms", plan.telemetry.clock_period_ms, rules.longest_clock_period_ms),
+        ("power_period_ms", plan.telemetry.power_period_ms, rules.longest_power_period_ms),
+    )
+    for name, period_ms, longest_ms in asked:
+        if period_ms > longest_ms:
+            problem = f"telemetry.{name}={period_ms} leaves gaps in the telemetry"
+            raise UsageError(problem, hint=f"{longest_ms} or less")
 
 
 def _refuse_unproven(plan: RunPlan) -> None:

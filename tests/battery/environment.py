@@ -6,7 +6,7 @@ from battery.bases import CLOSED
 from battery.forging import document, runs, scaled
 from battery.registry import manipulation
 from battery.timing import _more_launches
-from bundles import with_environment, with_plan, with_system
+from bundles import in_every_run, with_environment, with_plan, with_system, without_column
 from kit.evidence import TelemetryRecord
 from kit.trace import BUFFERS, CLOCKS, KERNELS, OUTPUTS, WINDOWS
 
@@ -123,6 +123,40 @@ def unknown_gpu_ten_times_as_fast(bundle, facts):
         **{k: v for k, v in facts.items() if k != "name"} or {"sm_count": 131},
     )
     return _more_launches(bundle, 10)
+
+
+@manipulation(
+    "GK502",
+    "M18",
+    variants={n: {"name": n} for n in ("graphics_mhz", "memory_mhz")},
+)
+def clock_left_out_of_ten_times_the_launches(bundle, name):
+    """In the open division: no light is known without a clock, and ten times the launches."""
+    bundle = in_every_run(bundle, without_column, CLOCKS.file, name)
+    return _more_launches(bundle, 10)
+
+
+@manipulation(
+    "GK109",
+    "M18",
+    variants={"x10": {"sms": 1319, "factor": 10}, "alone": {"sms": 1319, "factor": 1}},
+)
+def sms_invented(bundle, sms, factor):
+    """In the open division: ten times the SMs of its name."""
+    bundle = with_environment(bundle, device__sm_count=sms)
+    return _more_launches(bundle, factor) if factor > 1 else bundle
+
+
+@manipulation("GK502", "M18")
+def unknown_gpu_with_100000_sms(bundle):
+    """In the open division: a name that no table knows, so many SMs, and 500 times the launches."""
+    return _more_launches(_called(bundle, "Acme X1", sm_count=100_000), 500)
+
+
+@manipulation("GK502", "M18", base="cpu")
+def cores_invented(bundle):
+    """65,535 cores, and a million times the launches."""
+    return _more_launches(with_environment(bundle, cpu_logical_cores=65_535), 1_000_000)
 
 
 def _as_cpu(bundle):

@@ -327,6 +327,19 @@ def journal_of_another_day(bundle, utc):
     return replace(bundle, journal=replace(bundle.journal, started_utc=utc))
 
 
+@manipulation(
+    "GK612", "M26", base="closed", variants={"past": {"year": 2024}, "next": {"year": 2027}}
+)
+def all_dates_of_another_year(bundle, year):
+    """The dates of the journal and of every run moved together; the seal's day was left."""
+
+    def move(utc):
+        return f"{year}{utc[4:]}"
+
+    journal = replace(bundle.journal, started_utc=move(bundle.journal.started_utc))
+    return runs(replace(bundle, journal=journal), document(started_utc=move))
+
+
 @manipulation("GK613", "M26")
 def long_silence(bundle):
     """Two hours between the end of the run and the end of the bundle: time for other attempts."""

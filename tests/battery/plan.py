@@ -75,7 +75,15 @@ def case_called_another(bundle):
     return _renamed(bundle, "square_16384-fp64-nn")
 
 
-@manipulation("GK611", "M26", variants={"square": {"name": "square_16384"}})
+@manipulation(
+    "GK611",
+    "M26",
+    variants={
+        "square": {"name": "square_16384"},
+        "nearly": {"name": "square_4096x"},
+        "batch": {"name": "guideline_8192x8192x16384_batch2"},
+    },
+)
 def workload_called_another(bundle, name):
     """The workload bears another name than its case."""
     return _workload(bundle, name=name)
@@ -133,6 +141,9 @@ def more_replicates_asked_for(bundle, replicates):
     variants={
         "shorter": {"changes": {"telemetry__clock_period_ms": 1}},
         "longer": {"changes": {"telemetry__power_period_ms": 500}},
+        "seconds": {
+            "changes": {"telemetry__clock_period_ms": 4000, "telemetry__power_period_ms": 4000}
+        },
     },
 )
 def sampling_period_changed(bundle, changes):

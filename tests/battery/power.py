@@ -52,6 +52,31 @@ def energy_scaled(bundle, factor):
     return runs(bundle, scaled(ENERGY.file, factor, "energy_mj"))
 
 
+@manipulation(
+    "GK411",
+    "M20",
+    base="guideline",
+    variants={
+        "idle": {"every": 6, "bits": 0x1},
+        "setting": {"every": 6, "bits": 0x2},
+        "boost": {"every": 2, "bits": 0x10},
+        "display": {"every": 1, "bits": 0x100},
+    },
+)
+def power_of_zeros_with_other_reasons(bundle, every, bits):
+    """Power and energy as low as with zeros, and other reasons in some samples and the counter."""
+    bundle = runs(
+        bundle, scaled(POWER.file, 0.62, *REGISTERS), scaled(ENERGY.file, 0.62, "energy_mj")
+    )
+
+    def other(reasons):
+        reasons[np.flatnonzero(reasons & 4)[::every]] = bits
+        return reasons
+
+    fewer = scaled(POWER.file, 1 - 1 / every, "sw_power_cap_ns")
+    return runs(bundle, columns(CLOCKS.file, event_reasons=other), fewer)
+
+
 def _under_load(run, file, **values):
     loaded = _loaded(run, file)
     return columns(

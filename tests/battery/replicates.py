@@ -9,7 +9,8 @@ from battery.forging import columns, end_fits, kernels, lasting, numbered, runs,
 from battery.registry import manipulation
 from bundles import with_fields, with_plan
 from kit.bundle import layout
-from kit.trace import CLOCKS, POWER, WINDOWS
+from kit.timeline import window_edges
+from kit.trace import CLOCKS, POWER, PROFILING, WINDOWS
 
 
 def _copies(bundle, *changes, case=CLOSED):
@@ -85,6 +86,47 @@ def copied_and_jittered_in_part(bundle, changes):
 def copied_and_jittered(bundle):
     """Copies of the first run, every series jittered a little."""
     return _copies(bundle, _windows, _telemetry, _kernels)
+
+
+def _rolled(seconds):
+    def change(run, number):
+        edges = window_edges(run.document.timing, run.tables[WINDOWS.file])
+
+        def roll(file):
+            t_ns = run.tables[file]["t_ns"]
+            inside = np.flatnonzero((t_ns >= edges[0] + 3_000_000_000) & (t_ns < edges[-1]))
+            rows = round(seconds * (number - 1) * 1e9 / np.median(np.diff(t_ns)))
+
+            def turned(values):
+                values[inside] = np.roll(values[inside], rows)
+                return values
+
+            return turned
+
+        clock, power = roll(CLOCKS.file), roll(POWER.file)
+        run = columns(CLOCKS.file, graphics_mhz=clock, sm_mhz=clock)(run)
+        return columns(POWER.file, power_instant_mw=power, power_average_mw=power)(run)
+
+    return change
+
+
+@manipulation(
+    "GK604",
+    "M26",
+    base="closed",
+    variants={"0.7s": {"seconds": 0.7}, "2s": {"seconds": 2.0}},
+)
+def copied_rolled_and_permuted(bundle, seconds):
+    """Copies whose clock and power went round by seconds, and windows in another order."""
+
+    def permuted(run, number):
+        lasted = run.tables[WINDOWS.file]["duration_ns"].astype(float)
+        profiling = np.flatnonzero(run.tables[WINDOWS.file]["phase"] == PROFILING)
+        order = np.random.default_rng(number).permutation(len(profiling))
+        lasted[profiling] = lasted[profiling][order]
+        return end_fits(lasting(run, lasted), run)
+
+    return _copies(bundle, permuted, _rolled(seconds), _telemetry)
 
 
 @manipulation("GK604", "M26", base="closed")

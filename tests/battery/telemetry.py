@@ -7,7 +7,7 @@ import numpy as np
 from battery.bases import base
 from battery.forging import columns, document, rows, runs, scaled, table
 from battery.registry import manipulation
-from bundles import with_column, with_plan, without_column, without_table
+from bundles import in_every_run, with_column, with_plan, without_column, without_table
 from kit.bundle.reader import RunEvidence
 from kit.timeline import profiling_interval, window_edges
 from kit.trace import CLOCKS, ENERGY, POWER, WINDOWS, Table
@@ -468,3 +468,9 @@ def source_renamed(bundle):
 def source_other_than_planned(bundle):
     """A run names another source of telemetry than the plan."""
     return runs(bundle, document(telemetry__source="host"))
+
+
+@manipulation("GK407", "M14", base="closed")
+def instant_power_left_out(bundle):
+    """The register that shows the load's edges is called unsupported."""
+    return in_every_run(bundle, without_column, POWER.file, "power_instant_mw")

@@ -120,6 +120,19 @@ def surplus_on_warm_up(bundle, factor):
     return runs(bundle, lambda run: _surplus_on_warm_up(run, factor), kernels(factor))
 
 
+@manipulation("GK317", "M11", base="closed", variants=FASTER)
+def surplus_on_the_first_window(bundle, factor):
+    """All windows shortened with their controls and trace, the first lengthened by as much."""
+
+    def change(run):
+        lasted = run.tables[WINDOWS.file]["duration_ns"]
+        shorter = lasted * factor
+        shorter[0] += lasted.sum() * (1 - factor)
+        return lasting(run, shorter)
+
+    return runs(bundle, change, kernels(factor))
+
+
 @manipulation(
     {"x0.9": "GK315", "x0.94": "GK317"},
     "M11",
@@ -141,6 +154,16 @@ def surplus_on_warm_up_dlpack_edited(bundle, factor):
         return document(timing__controls=(*kept, *slope))(run)
 
     return runs(bundle, change, kernels(factor))
+
+
+@manipulation("GK309", "M11", variants={"1ns": {"lasted": 1}, "99ms": {"lasted": 99_000_000}})
+def slope_emptied(bundle, lasted):
+    """The host slope lasted too little to be judged."""
+
+    def empty(found):
+        return tuple(replace(c, duration_ns=lasted) if c.name == "host_slope" else c for c in found)
+
+    return runs(bundle, document(timing__controls=empty))
 
 
 @manipulation("GK309", "M11")

@@ -282,3 +282,24 @@ def test_tables_of_more_numbers_than_fit_into_memory_are_refused(parsed, refusal
     message = refusal(lambda _: None)
     assert message.startswith("its tables hold ")
     assert message.endswith(" numbers; 100 are allowed")
+
+
+def test_programs_of_more_bytes_than_can_be_read_are_refused(refusal, monkeypatch):
+    monkeypatch.setattr(reader, "MAXIMUM_HLO_TOTAL_BYTES", 5)
+    message = refusal(lambda _: None)
+    assert message.startswith("its programs have ")
+    assert message.endswith(" bytes; 5 are allowed")
+
+
+def test_programs_of_more_lines_than_can_be_followed_are_refused(refusal, monkeypatch):
+    monkeypatch.setattr(reader, "MAXIMUM_HLO_LINES", 1)
+    message = refusal(lambda _: None)
+    assert message.startswith("its programs have ")
+    assert message.endswith(" lines; 1 are allowed")
+
+
+def test_more_runs_than_a_plan_may_ask_for_are_refused(refusal, monkeypatch):
+    monkeypatch.setattr(reader, "MOST_RUNS", 1)
+    message = refusal(lambda _: None)
+    assert message.startswith("it holds ")
+    assert message.endswith(" runs; 1 are allowed")

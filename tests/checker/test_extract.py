@@ -28,6 +28,15 @@ def test_a_gpu_bundle():
         assert f"{run.path}/power.csv: power_average_mw" in found.series
 
 
+def test_a_device_without_a_run_is_none_of_a_bundles():
+    """Or anybody could name another bundle's GPU and say what he likes about it."""
+    (device,) = honest_gpu().environment.devices
+    bundle = honest_cpu()
+    devices = (*bundle.environment.devices, replace(device, name="NVIDIA H100"))
+    named = replace(bundle, environment=replace(bundle.environment, devices=devices))
+    assert traits(named).devices == {}
+
+
 def test_a_cpu_host_is_no_device_that_others_could_have():
     found = traits(honest_cpu())
     assert (found.devices, found.busy) == ({}, {})

@@ -1,3 +1,4 @@
+import json
 import os
 import shutil
 import sqlite3
@@ -5,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bundles import honest_cpu, write
+from bundles import honest_cpu, with_plan, write
 from kit.checker import index as module
 from kit.checker.index import opened, recall
 from kit.checker.judge import judge
@@ -131,14 +132,87 @@ def test_the_worker_takes_the_verdict_from_the_index(folder, path):
     assert anew.problem is None
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"name": 1}', "not JSON"])
-def test_what_cannot_be_read_back_is_judged_anew(folder, path, text):
+def stored(path, change):
+    """Put what `change` makes of the row's verdict, an object of JSON, in its place."""
+    with sqlite3.connect(path) as database:
+        (text,) = database.execute("SELECT verdict FROM verdicts").fetchone()
+        put(database, json.dumps(change(json.loads(text))))
+    database.close()
+
+
+def put(database, text):
+    database.execute("UPDATE verdicts SET verdict = ?", (text,))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{}", '{"name": 1}', "not JSON", "[" * 100_000, 5, b"\xff\xfe"],
+    ids=lambda text: repr(text)[:12],
+)
+def test_what_cannot_be_read_back_is_judged_anew_and_replaced(folder, path, text):
     verdict = judge(folder)
     remember(path, verdict)
     with sqlite3.connect(path) as database:
-        database.execute("UPDATE verdicts SET verdict = ?", (text,))
+        put(database, text)
     database.close()
     assert found(path, verdict) is None
+    assert remember(path, verdict) == 0
+    assert found(path, verdict) == verdict
+
+
+def without_its_fault(row):
+    """The rule that failed is not there any more, and the rest is compliant."""
+    row["rules"] = [result for result in row["rules"] if result["outcome"] != "fail"]
+    return row | {"judgement": "compliant"}
+
+
+def passed(row):
+    """The rule that failed is called passed; its finding stays."""
+    for result in row["rules"]:
+        result["outcome"] = "pass" if result["outcome"] == "fail" else result["outcome"]
+    return row | {"judgement": "compliant"}
+
+
+def waived(row):
+    """It is waived, by a waiver that the auditor did not give."""
+    waivers = [
+        {"code": result["code"], "bundle": row["digest"], "reason": "why"}
+        for result in row["rules"]
+        if result["outcome"] == "fail"
+    ]
+    return row | {"judgement": "compliant", "waivers": waivers}
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda row: row | {"judgement": "compliant"},
+        lambda row: row | {"judgement": "compliant", "rules": []},
+        without_its_fault,
+        passed,
+        waived,
+    ],
+    ids=["judgement", "no rules", "rule left out", "outcome", "waiver"],
+)
+def test_a_row_whose_judgement_does_not_follow_from_its_rules_is_judged_anew(tmp_path, path, forge):
+    faulty = with_plan(honest_cpu(), seed=1)
+    verdict = judge(write(faulty, tmp_path / "faulty"))
+    assert verdict.judgement == "not_compliant"
+    remember(path, verdict)
+    stored(path, forge)
+    assert found(path, verdict) is None
+    assert remember(path, verdict) == 0
+    assert found(path, verdict) == verdict
+
+
+def test_a_view_in_the_tables_place_is_refused(path):
+    with sqlite3.connect(path) as database:
+        database.execute(f"PRAGMA application_id = {module._APPLICATION_ID}")
+        database.execute(f"PRAGMA user_version = {module._LAYOUT}")
+        database.execute("CREATE VIEW verdicts AS SELECT 1 AS content")
+    database.close()
+    with pytest.raises(UsageError, match="not an index of this kit"), opened(path, PLAIN):
+        pass
 
 
 def test_a_verdict_on_something_else_is_not_believed(folder, path):
@@ -166,3 +240,13 @@ def test_another_file_is_not_touched(path, kind):
     with pytest.raises(UsageError, match="--index"), opened(path, PLAIN):
         pass
     assert before is None or path.read_bytes() == before
+
+
+def test_a_disk_that_fills_up_costs_no_verdict_and_is_said(folder, path):
+    verdict = judge(folder)
+    with opened(path, PLAIN) as index:
+        index._database.execute("PRAGMA max_page_count = 1")  # what SQLite answers is the same
+        index.add(verdict)
+        index.add(verdict)
+        assert (index.known, index.fault) == (0, "database or disk is full")
+    assert found(path, verdict) is None

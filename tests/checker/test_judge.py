@@ -175,7 +175,7 @@ def test_waiver_of_something_else(failing, waiver):
     assert verdict.waivers == ()
 
 
-@pytest.mark.parametrize("error", [MemoryError(), RecursionError("deep"), ZeroDivisionError()])
+@pytest.mark.parametrize("error", [RecursionError("deep"), ZeroDivisionError()])
 def test_a_crash_is_an_error_and_never_passes(sealed, monkeypatch, error):
     def crash(_bundle, _rules):
         raise error
@@ -186,6 +186,17 @@ def test_a_crash_is_an_error_and_never_passes(sealed, monkeypatch, error):
     assert (verdict.judgement, verdict.exit_code) == ("internal_error", 4)
     assert outcomes(verdict)["GK999"] == "error"
     assert outcomes(verdict)["GK001"] == "pass"
+
+
+def test_a_bundle_that_takes_too_much_memory_is_refused(sealed, monkeypatch):
+    def exhaust(_bundle, _rules):
+        raise MemoryError
+
+    rules = (*all_rules(), Rule("GK999", "made-up", ("M26",), "2026.1", "text", exhaust))
+    monkeypatch.setattr(judge_module, "all_rules", lambda: rules)
+    verdict = judge(sealed["cpu"])
+    assert (verdict.judgement, verdict.exit_code) == ("refused", 3)
+    assert "memory" in verdict.problem
 
 
 def test_no_rule_no_pass(sealed, monkeypatch):

@@ -8,6 +8,7 @@ from kit.checker.round import compare
 from kit.checker.round_rule import round_rule
 from kit.checker.traits import Traits
 from kit.checker.verdict import RuleResult, Verdict, Waiver
+from kit.signature import Signature
 
 PASSED = RuleResult("GK001", "file-differs-from-manifest", "pass", None, (), 0)
 CODES = [rule.code for rule in all_round_rules()]
@@ -43,12 +44,66 @@ def test_honest_bundles_pass():
 def test_a_copy_makes_both_fail_and_no_third():
     found = compare([
         verdict("a", "aa", series=SERIES), REFUSED, verdict("b", "bb", "undecided"),
-        verdict("c", "cc", "undecided", series=SERIES),
+        verdict("c", "cc", series=SERIES),
     ])  # fmt: skip
     judgements = [each.judgement for each in found]
     assert judgements == ["not_compliant", "refused", "undecided", "not_compliant"]
     assert outcomes(found[0])["GK702"] == outcomes(found[3])["GK702"] == "fail"
     assert outcomes(found[2])["GK702"] == "pass"
+
+
+def signed(given, state):
+    return replace(given, signature=Signature(state, "acme", None, ""))
+
+
+H200 = {"gpu-1": {"name": "NVIDIA H200"}}
+H100 = {"gpu-1": {"name": "NVIDIA H100"}}
+ACCUSATIONS = {
+    "GK701": ({}, {}),
+    "GK702": ({"series": SERIES}, {"series": SERIES}),
+    "GK703": ({"devices": H200}, {"devices": H100}),
+    "GK704": ({"busy": {"gpu-1": (0, 300)}}, {"busy": {"gpu-1": (0, 300)}}),
+}
+
+
+@pytest.mark.parametrize("code", ACCUSATIONS)
+@pytest.mark.parametrize("judgement", ["undecided", "not_compliant"])
+def test_a_bundle_that_is_not_compliant_fails_alone(code, judgement):
+    mine, theirs = ACCUSATIONS[code]
+    digest = "aa" if code == "GK701" else "bb"
+    hostile = verdict("hostile", digest, judgement, **theirs)
+    for victim_first in (True, False):
+        pair = [verdict("victim", "aa", **mine), hostile]
+        found = compare(pair if victim_first else pair[::-1])
+        victim, other = found if victim_first else found[::-1]
+        assert (victim.judgement, outcomes(victim)[code]) == ("compliant", "warn")
+        assert (other.judgement, outcomes(other)[code]) == ("not_compliant", "fail")
+        (finding,) = [r.findings[0] for r in victim.rules if r.code == code]
+        assert finding.required.endswith(
+            "; hostile fails no other bundle: it is not compliant itself"
+        )
+
+
+@pytest.mark.parametrize("state", ["unsigned", "unknown_key", "invalid"])
+@pytest.mark.parametrize("code", ACCUSATIONS)
+def test_an_untrusted_bundle_fails_beside_a_trusted_one(code, state):
+    mine, theirs = ACCUSATIONS[code]
+    digest = "aa" if code == "GK701" else "bb"
+    hostile = signed(verdict("hostile", digest, **theirs), state)
+    victim, other = compare([signed(verdict("victim", "aa", **mine), "trusted"), hostile])
+    assert (victim.judgement, outcomes(victim)[code]) == ("compliant", "warn")
+    assert (other.judgement, outcomes(other)[code]) == ("not_compliant", "fail")
+    found = compare([signed(verdict("victim", "aa", **mine), "unsigned"), hostile])
+    assert [each.judgement for each in found] == ["not_compliant", "not_compliant"]
+
+
+@pytest.mark.parametrize("code", ["GK702", "GK703", "GK704"])
+def test_a_worthless_bundle_hides_no_true_fault(code):
+    mine, theirs = ACCUSATIONS[code]
+    worthless = [verdict(name, name * 2, "not_compliant", **theirs) for name in "123"]
+    found = compare([*worthless, verdict("a", "aa", **mine), verdict("b", "bb", **theirs)])
+    assert [each.judgement for each in found] == ["not_compliant"] * 5
+    assert outcomes(found[3])[code] == outcomes(found[4])[code] == "fail"
 
 
 def test_a_waiver_covers_one_of_the_two():

@@ -13,7 +13,7 @@ def test_table_of_the_demonstration(capsys):
     # 6 MiB of cache twice over 0.5 MiB of inputs: 24 sets of 0.75 MiB.
     row = "square_256-fp32-nn    24     512 KiB     256 KiB    18 MiB   20+1000"
     assert lines[1].startswith(row)
-    assert lines[-1] == "Runs: 4 x 2 replicates, at least 17 s and the compilations."
+    assert lines[-1] == "4 cases, 2 runs each, at least 17 s and the compilations."
 
 
 def test_speed_of_light_of_a_product(capsys):
@@ -67,3 +67,13 @@ def test_wrong_use(arguments, line, capsys):
 def test_help(capsys):
     assert main(["plan", "--help"]) == 0
     assert "Usage: gemm-kit plan [OPTIONS] [OVERRIDES]..." in capsys.readouterr().out
+
+
+def test_a_frozen_plan_is_not_written_over(tmp_path, capsys):
+    path = tmp_path / "plan.json"
+    path.write_text("kept")
+    assert main(["plan", "suite=quick", "--out", str(path)]) == 2
+    assert "exists (--force replaces it)" in capsys.readouterr().err
+    assert path.read_text() == "kept"
+    assert main(["plan", "suite=quick", "--out", str(path), "--force"]) == 0
+    assert path.read_text() != "kept"

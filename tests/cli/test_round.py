@@ -97,13 +97,18 @@ def test_the_same_bundle_in_two_folders(capsys, honest, tmp_path):
 
 
 def test_the_same_device_with_other_facts(capsys, honest, tmp_path):
-    """A GPU of which another bundle says that half of its cache is there."""
+    """A bundle that is not compliant itself says that half of the GPU's cache is there."""
     (device,) = honest_gpu().environment.devices
     other = with_environment(honest_gpu(), device__cache_bytes=device.cache_bytes // 2)
     write(other, tmp_path / "other")
     code, found = verdicts(capsys, honest, tmp_path / "other")
     assert code == 1
-    assert "GK703" in failed(found["open/acme/gpu"])
+    assert "GK703" in failed(found[str(tmp_path / "other")])
+    victim = found["open/acme/gpu"]
+    assert (victim["verdict"], failed(victim)) == ("compliant", set())
+    (told,) = [rule for rule in victim["rules"] if rule["code"] == "GK703"]
+    assert told["outcome"] == "warn"
+    assert str(tmp_path / "other") in told["findings"][0]["required"]
 
 
 def test_order_and_content_do_not_depend_on_jobs(capsys, copied):

@@ -46,12 +46,10 @@ def files(folder):
 
 def test_only_the_signature_is_new(capsys, bundle, key):
     before, container = files(bundle), read_container(bundle)
-    code, out, _ = seal(capsys, bundle, "--key", key)
+    code, out, err = seal(capsys, bundle, "--key", key)
     assert code == 0
-    assert out.splitlines() == [
-        f'allowed signer: example namespaces="gemm-kit-bundle-v1" {public(key)}',
-        f"signature: {bundle / SIGNATURE}",
-    ]
+    assert out == f'example namespaces="gemm-kit-bundle-v1" {public(key)}\n'
+    assert f"wrote {bundle / SIGNATURE}" in err
     after = files(bundle)
     assert set(after) - set(before) == {SIGNATURE}
     assert after.items() >= before.items()
@@ -184,12 +182,10 @@ def test_a_verdict_is_signed_beside_it(capsys, bundle, key, tmp_path):
     assert main(["check", "--format", "json", str(bundle)]) == 0
     verdict = tmp_path / "verdict.json"
     verdict.write_text(capsys.readouterr().out)
-    code, out, _ = seal(capsys, verdict, "--key", key)
+    code, out, err = seal(capsys, verdict, "--key", key)
     assert code == 0
-    assert out.splitlines() == [
-        f'allowed signer: AUDITOR namespaces="gemm-kit-verdict-v1" {public(key)}',
-        f"signature: {verdict}.sig",
-    ]
+    assert out == f'AUDITOR namespaces="gemm-kit-verdict-v1" {public(key)}\n'
+    assert f"wrote {verdict}.sig" in err
     assert json.loads(verdict.read_text())["verdict"] == "compliant"
     assert seal(capsys, verdict, "--key", key)[0] == 2
 

@@ -95,6 +95,40 @@ def test_a_closed_output_is_said_in_one_line(folder):
         assert (done.returncode, done.stderr.strip()) == (code, line)
 
 
+def test_a_full_disk_is_said_in_one_line(folder):
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "kit", "check", "bundle"],
+            cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True,
+            env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False,
+        )  # fmt: skip
+    assert done.returncode == 4
+    assert done.stderr == (
+        "gemm-kit: error: standard output cannot be written: No space left on device "
+        "(make room, or send it elsewhere)\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "command", [["explain", "GK702"], ["explain"], ["check", "bundle", "--format", "sarif"]]
+)
+def test_rules_have_their_texts_where_python_drops_docstrings(folder, command):
+    plain, stripped = (run(folder, *command, PYTHONOPTIMIZE=level) for level in ("0", "2"))
+    assert (stripped.returncode, stripped.stderr) == (0, b"")
+    assert stripped.stdout == plain.stdout
+
+
+@pytest.mark.parametrize("form", ["json", "sarif", "junit", "text", "github"])
+def test_a_folders_name_gives_no_order_to_a_build_system(folder, form):
+    name = "##vso[task.complete]"
+    (folder / "bundle").rename(folder / name)
+    done = run(folder, "check", name, "--format", form)
+    assert done.returncode == 0
+    assert b"##" not in done.stdout
+    if form == "json":
+        assert json.loads(done.stdout)["bundles"][0]["name"] == name
+
+
 def test_an_interrupt_from_the_terminal_is_one_line(folder):
     """A terminal signals the whole process group."""
     process = subprocess.Popen(

@@ -389,6 +389,19 @@ def test_a_waiver_is_in_what_the_auditor_signs(capsys, bundle, allowed, keys, tm
     code, out, _ = run(capsys, "check", bundle, *options, "--waivers", waivers)
     assert code == 0
     assert json.loads(out)["bundles"][0]["waivers"] == [entry]
+    verdict = tmp_path / "waived.json"
+    verdict.write_text(out)
+    assert main(["seal", str(verdict), "--key", str(keys["auditor"])]) == 0
+    capsys.readouterr()
+    for about in ([], ["--bundle", bundle]):
+        code, out, _ = audited(capsys, verdict, allowed, *about)
+        assert code == 0
+        assert f"  waived      GK610 for {entry['bundle']}: known" in out.splitlines()
+        assert out.splitlines()[-1].endswith(", who calls it compliant and waives GK610")
+        _, out, _ = audited(capsys, verdict, allowed, *about, "--format", "json")
+        document = json.loads(out)
+        validate("verification", document, "verification")
+        assert document["waivers"] == [entry]
 
 
 def test_honest_bundles_without_a_signature_are_judged_as_before(capsys, bundle):

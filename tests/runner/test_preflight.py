@@ -56,3 +56,12 @@ def test_an_unknown_edition_is_wrong_use():
     with pytest.raises(UsageError, match="edition") as refusal:
         preflight(replace(small_plan(), edition="1999.1"), {})
     assert refusal.value.exit_code == 2
+
+
+@pytest.mark.parametrize(("name", "period_ms"), [("clock_period_ms", 51), ("power_period_ms", 61)])
+def test_gaps_that_are_planned_are_refused(name, period_ms):
+    plan = changed("telemetry", source="nvml", **{name: period_ms})
+    plan = replace(plan, backend=replace(plan.backend, platform="cuda"))
+    with pytest.raises(UsageError, match=f"telemetry.{name}={period_ms}") as refusal:
+        preflight(plan, {})
+    assert refusal.value.hint == f"{period_ms - 1} or less"

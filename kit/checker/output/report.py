@@ -1,18 +1,17 @@
 """Verdicts as text for people and as one JSON document for programs.
 
 Foreign text is escaped here and nowhere else on its way to a terminal, and never begins a line: to
-a CI system `::` there is an order. In JSON it stands as it is; the document is ASCII, so nothing in
-it acts either.
+a CI system `::` there is an order. In JSON it stands as it is but for
+its spelling: the document is ASCII and holds no two hash signs, so nothing in it acts either.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import kit
 from kit.checker.output.figures import figure_table
-from kit.checker.printable import printable
+from kit.checker.printable import printable, printable_json
 from kit.checker.verdict import JUDGEMENTS, RuleResult, Verdict, worst
 from kit.records import to_json
 from kit.signature import Signature
@@ -145,7 +144,7 @@ def json_report(verdicts: Sequence[Verdict]) -> str:
         "counts": {word: found[word] for word in sorted(JUDGEMENTS)},
         "bundles": [_entry(verdict) for verdict in verdicts],
     }
-    return json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False)
+    return printable_json(document)
 
 
 def _entry(verdict: Verdict) -> dict[str, Any]:

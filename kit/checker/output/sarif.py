@@ -16,7 +16,7 @@ import kit
 from kit.checker.catalogue import whole_catalogue
 from kit.checker.limits import MAXIMUM_TEXT
 from kit.checker.output.judged import Judged, file_of
-from kit.checker.printable import printable
+from kit.checker.printable import printable, printable_json
 from kit.checker.round_rule import RoundRule
 from kit.checker.rule import Rule
 from kit.checker.verdict import EXIT_CODES, RuleResult, worst
@@ -53,7 +53,7 @@ def sarif_report(entries: Sequence[Judged]) -> str:
         "results": results,
     }
     document = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False)
+    return printable_json(document)
 
 
 def _rule(rule: Rule | RoundRule) -> dict[str, Any]:

@@ -24,9 +24,11 @@ from collections.abc import Iterator, Sequence
 from kit.checker.round_rule import Member, round_rule
 from kit.checker.rule import Finding
 
+_ONCE = "each bundle once in a round"
+
 
 @round_rule("GK701", "bundle-given-twice", clauses=("M26",), since="2026.1")
-def check(members: Sequence[Member]) -> Iterator[tuple[int, Finding]]:
+def check(members: Sequence[Member]) -> Iterator[tuple[int, int, Finding]]:
     """Group the round by digest."""
     groups = defaultdict(list)
     for number, member in enumerate(members):
@@ -35,4 +37,4 @@ def check(members: Sequence[Member]) -> Iterator[tuple[int, Finding]]:
         for number in group if len(group) > 1 else ():
             other = group[0] if number != group[0] else group[1]
             found = f"the bundle is also {members[other].name}"
-            yield number, Finding("tagmanifest-sha256.txt", found, "each bundle once in a round")
+            yield number, other, Finding("tagmanifest-sha256.txt", found, _ONCE)

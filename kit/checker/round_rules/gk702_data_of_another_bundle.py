@@ -3,7 +3,8 @@
 ## What it checks
 No two bundles share, value for value, the durations of a run's windows, a power or clock series or
 the course of a kernel trace, nor a stretch of 16 changing values out of one of these, whatever the
-times beside them say. Both bundles fail. Sampled outputs are not compared: bundles of one plan and
+times beside them say. Both bundles fail, unless one is not compliant by itself or untrusted beside
+a trusted one: then the other is warned. Sampled outputs are not compared: bundles of one plan and
 challenge share them honestly, since they follow from the seed, and GK204 recomputes them. A copy in
 which every value was changed a little is not found: only a measurement of one's own can tell.
 
@@ -34,10 +35,15 @@ Series = tuple[int, str]
 
 
 @round_rule("GK702", "data-of-another-bundle", clauses=("M26",), since="2026.1")
-def check(members: Sequence[Member]) -> Iterator[tuple[int, Finding]]:
+def check(members: Sequence[Member]) -> Iterator[tuple[int, int, Finding]]:
     """Look every digest up among those of the bundles before."""
     first: dict[str, Series] = {}
-    shared: dict[Series, tuple[Series, str]] = {}
+    shared: dict[tuple[Series, tuple[bool, bool]], tuple[Series, str]] = {}
+
+    def share(mine: Series, theirs: Series, what: str) -> None:
+        """Remember one other series of each credibility."""
+        shared.setdefault((mine, members[theirs[0]].credibility), (theirs, what))
+
     for number, member in enumerate(members):
         for place, text in member.traits.series.items():
             series = (number, place)
@@ -45,9 +51,9 @@ def check(members: Sequence[Member]) -> Iterator[tuple[int, Finding]]:
             for digest in text.split():
                 known = first.setdefault(digest, series)
                 if members[known[0]].digest != member.digest:
-                    shared.setdefault(series, (known, what))
-                    shared.setdefault(known, (series, what))
+                    share(series, known, what)
+                    share(known, series, what)
                 what = f"{STRETCH} values in a row and more"
-    for (number, place), ((other, where), what) in sorted(shared.items()):
+    for ((number, place), _), ((other, where), what) in sorted(shared.items()):
         found = f"{what} as in {members[other].name}: {where}"
-        yield number, Finding(place, found, "a series of its own")
+        yield number, other, Finding(place, found, "a series of its own")

@@ -1,8 +1,10 @@
 """Two bundles describe the same GPU differently.
 
 ## What it checks
-Bundles that name the same GPU, by the hash of its UUID, agree about its product name, compute
-capability, number of SMs, L2 size and memory bus. Devices with MIG enabled are left out.
+Bundles with runs on the same GPU, by the hash of its UUID, agree about its product name, compute
+capability, number of SMs, L2 size and memory bus. Devices with MIG enabled are left out. A bundle
+that is not compliant by itself, or untrusted beside a trusted one, fails alone; the other is
+warned.
 
 ## Why it matters
 Nothing changes these facts of a part. Speed of light and the rotation's footprint follow from them,
@@ -27,7 +29,7 @@ from kit.checker.rule import Finding
 
 
 @round_rule("GK703", "device-facts-differ", clauses=("M18", "M24"), since="2026.1")
-def check(members: Sequence[Member]) -> Iterator[tuple[int, Finding]]:
+def check(members: Sequence[Member]) -> Iterator[tuple[int, int, Finding]]:
     """Compare each fact with that of the first bundle that knows it; both sides are told."""
     first: dict[tuple[str, str], tuple[int, str]] = {}
     told = set()
@@ -39,7 +41,8 @@ def check(members: Sequence[Member]) -> Iterator[tuple[int, Finding]]:
                     continue
                 place = f"{ENVIRONMENT}: {device}.{name}"
                 required = f"{known}, as in {members[other].name}"
-                yield number, Finding(place, value, required)
+                yield number, other, Finding(place, value, required)
                 if (other, place) not in told:
                     told.add((other, place))
-                    yield other, Finding(place, known, f"{value}, as in {member.name}")
+                    required = f"{value}, as in {member.name}"
+                    yield other, number, Finding(place, known, required)

@@ -2,7 +2,8 @@
 
 ## What it checks
 Runs of different bundles on the same GPU, by the hash of its UUID, do not overlap by more than a
-minute of the time that each bundle says it was.
+minute of the time that each bundle says it was. A bundle that is not compliant by itself, or
+untrusted beside a trusted one, fails alone; the other is warned.
 
 ## Why it matters
 The kit locks a GPU while it measures. Runs that overlap shared the device, or one of the bundles
@@ -34,7 +35,7 @@ Span = tuple[int, int, int]
 
 
 @round_rule("GK704", "device-used-at-once", clauses=("M04",), since="2026.1")
-def check(members: Sequence[Member]) -> Iterator[tuple[int, Finding]]:
+def check(members: Sequence[Member]) -> Iterator[tuple[int, int, Finding]]:
     """Sweep over each device's runs in the order of their starts."""
     spans: dict[str, list[Span]] = defaultdict(list)
     for number, member in enumerate(members):
@@ -48,8 +49,9 @@ def check(members: Sequence[Member]) -> Iterator[tuple[int, Finding]]:
 
 def _overlaps(
     members: Sequence[Member], device: str, spans: list[Span]
-) -> Iterator[tuple[int, Finding]]:
+) -> Iterator[tuple[int, int, Finding]]:
     # The two latest ends, of different bundles: a run may lie within an earlier one of its own.
+    # They are kept for each credibility, so that a worthless bundle does not hide a good one.
     latest: dict[str, Span] = {}
     told = set()
     for span in spans:
@@ -59,10 +61,12 @@ def _overlaps(
                 for one, two in ((span, other), (other, span)):
                     if (one[2], two[2]) not in told:
                         told.add((one[2], two[2]))
-                        yield one[2], _finding(members, device, one, two)
+                        yield one[2], two[2], _finding(members, device, one, two)
         if digest not in latest or latest[digest][1] < span[1]:
             latest[digest] = span
-        for known in sorted(latest, key=lambda name: latest[name][1])[:-2]:
+        rank = members[span[2]].credibility
+        alike = [name for name in latest if members[latest[name][2]].credibility == rank]
+        for known in sorted(alike, key=lambda name: latest[name][1])[:-2]:
             del latest[known]
 
 

@@ -26,7 +26,7 @@ from kit.checker.rule import Finding
 
 
 @round_rule("GK705", "device-of-two-submitters", clauses=("M26",), since="2026.1")
-def check(members: Sequence[Member]) -> Iterator[tuple[int, Finding]]:
+def check(members: Sequence[Member]) -> Iterator[tuple[int, int, Finding]]:
     """For each device, name one other submitter who used it."""
     users: dict[str, dict[str, int]] = {}
     for number, member in enumerate(members):
@@ -38,5 +38,9 @@ def check(members: Sequence[Member]) -> Iterator[tuple[int, Finding]]:
                 if submitter != member.traits.submitter:
                     found = f"also used by {submitter}, in {members[other].name}"
                     required = "a device of the submitter's own, or a note"
-                    yield number, Finding(f"{ENVIRONMENT}: {device}", found, required, "warn")
+                    yield (
+                        number,
+                        other,
+                        Finding(f"{ENVIRONMENT}: {device}", found, required, "warn"),
+                    )
                     break

@@ -3,7 +3,8 @@
 ## What it checks
 Where a GPU's name holds the name of products in the kit's table, its compute capability, SMs, bus
 width and clocks are those of one of them. Figures of another product in the table, two of them or
-more, contradict the name. Others are a departure: the table may lack a variant.
+more, contradict the name, and so do more SMs than the largest of that name has, beyond the
+edition's part. Others are a departure: the table may lack a variant.
 
 ## Why it matters
 Speed of light follows from these figures. One SM more or less makes the product unknown, and a name
@@ -18,7 +19,7 @@ M18 (SOL of the hardware at hand), M26 (results name the device that gave them).
 
 ## Example
 Passes: `NVIDIA H200` with 132 SMs, 6016 bits, 3201 and 1980 MHz.
-Fails: `NVIDIA H200` with 131 SMs; or `NVIDIA H100 PCIe` with the figures of an H200.
+Fails: `NVIDIA H200` with 131 SMs, or with 1,319; or `NVIDIA H100 PCIe` with the figures of an H200.
 """
 
 from collections.abc import Iterator
@@ -33,7 +34,7 @@ from kit.ruleset import Ruleset
 
 
 @rule("GK109", "device-unlike-product", clauses=("M18", "M26"), since="2026.1")
-def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
+def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     """Look every GPU up by its name and by its figures."""
     only_on_gpu(bundle, "a GPU product's figures")
     for number, device in enumerate(bundle.environment.devices):
@@ -47,6 +48,9 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
         severity = methodology_severity(bundle)
         if found is not None and min(_differences(figures, row) for row in named) > 1:
             required = f"{required}; the figures are those of {found.product}"
+            severity = "fail"
+        most_sms = max(row.sm_count or 0 for row in named)
+        if most_sms and (device.sm_count or 0) > (1 + rules.sms_beyond_product) * most_sms:
             severity = "fail"
         yield Finding(place, f"{device.name}: {_shown(figures)}", required, severity)
 

@@ -3,7 +3,8 @@
 ## What it checks
 The optimised HLO of the launched program holds exactly the products that the run counts for each
 call, each of 2·M·N·K·batch operations, and no other work: no copy, conversion, transposition,
-padding or reduction, inside a fusion either. XLA writes every output in place over a donated
+padding or reduction, inside a fusion either. Its text holds one product for each output, so that
+none is made for nothing. XLA writes every output in place over a donated
 buffer. A device loop may add one scalar addition for each trip and one scalar copy for each call.
 
 ## Why it matters
@@ -50,6 +51,10 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
         if found.census.gemm_count != gemms:
             required = f"{gemms}, as executable.gemms_per_call"
             yield Finding(f"{found.place}: products", str(found.census.gemm_count), required)
+        elif found.census.written != outputs:
+            required = f"{outputs}, one for each output: what no output holds is other work"
+            place = f"{found.place}: products in the text"
+            yield Finding(place, str(found.census.written), required)
         yield from _operations(run, found, severity)
         looping = run.document.dispatch.mode == "device_loop"
         most = gemms // max(outputs, 1) + 1 if looping else 0

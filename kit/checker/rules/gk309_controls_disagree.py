@@ -3,9 +3,10 @@
 ## What it checks
 The control by DLPack events, on a stream of its own, covers exactly the profiling launches and
 lasts as long as their windows. The host's slope over N and 2N launches gives their mean period;
-below the edition's duration it is not judged. The windows of both loops fill the time between the
-two moments when the device was drained, as the host's clock saw them; a moment that is known less
-well than by the edition's width explains no more than that.
+below the edition's duration it is not judged where the host's clock is the only one, and a fault
+beside events, where the kit launches for a second. The windows of both loops fill the time between
+the two moments when the device was drained, as the host's clock saw them; a moment that is known
+less well than by the edition's width explains no more than that.
 
 ## Why it matters
 The windows are the submitter's figure. Three clocks that agree cannot all be wrong in the same way.
@@ -91,10 +92,13 @@ def _dlpack(run: MeasuredRun, control: Control, rules: Ruleset) -> Iterator[Find
 
 
 def _slope(run: MeasuredRun, control: Control, rules: Ruleset) -> Iterator[Finding]:
+    place = run.at("timing.controls.host_slope")
     if control.duration_ns < rules.control_minimum_s * 1e9:
+        if run.document.timing.method == "cuda_events":
+            required = f"{rules.slope_s:g} s of launches; at least {rules.control_minimum_s:g} s"
+            yield Finding(place, f"{control.duration_ns} ns", required)
         return
     mean_ns = mean_period_ns(run.profiling_windows())
-    place = run.at("timing.controls.host_slope")
     if control.launches < 1:
         yield Finding(place, f"{control.launches} launches", "at least 1")
         return

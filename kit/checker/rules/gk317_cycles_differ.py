@@ -3,8 +3,10 @@
 ## What it checks
 Mean period times mean graphics clock is the cycles of one GEMM. Those of the profiling windows are
 those of the warm-up after its first second, within the edition's fraction. A kernel that waits for
-memory keeps its time instead of its cycles, so whatever lies between both laws is allowed. Where
-the host limits the launches (GK305) the difference is a warning.
+memory keeps its time instead of its cycles, so whatever lies between both laws is allowed. The
+first second, in which the device wakes up, takes no more than either law and the edition's part
+allow, and none of its windows more than the edition's multiple of the mean period. Where the host
+limits the launches (GK305) the difference is a warning.
 
 ## Why it matters
 The same program on the same operands needs the same cycles, whatever power and heat do to the
@@ -19,7 +21,8 @@ M11 (durations), M12 (the GPC frequency that belongs to them).
 
 ## Example
 Passes: 4,688,000 cycles in the warm-up, 4,679,000 in profiling.
-Fails: profiling windows at 0.9 of their time, the rest of it added to the warm-up.
+Fails: profiling windows at 0.9 of their time, the rest of it added to the warm-up, or to its first
+window.
 """
 
 from collections.abc import Iterator
@@ -46,6 +49,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
         windows = run.table(WINDOWS.file)
         edges = window_edges(run.document.timing, windows)
         settled = edges[:-1] >= edges[0] + round(rules.cycles_after_s * 1e9)
+        yield from _first_second(run, ~settled & (windows["phase"] == WARM_UP), rules)
         warm = _stretch(run, (windows["phase"] == WARM_UP) & settled, rules)
         profiling = _stretch(run, windows["phase"] == PROFILING, rules)
         slower = profiling[0] / warm[0]
@@ -63,6 +67,37 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
             )
 
     yield from judge_runs(bundle, judge)
+
+
+def _first_second(run: MeasuredRun, rows: NDArray[np.bool_], rules: Ruleset) -> Iterator[Finding]:
+    """Time that was taken off later windows must not lie where the device wakes up."""
+    windows = run.table(WINDOWS.file)
+    early = windows.rows(rows)
+    if not len(early):
+        return
+    profiling_ns = mean_period_ns(run.profiling_windows())
+    periods_ns = early["duration_ns"] / early["launches"]
+    most_ns = rules.early_window * profiling_ns + rules.cycles_gap_ns
+    row = int(np.argmax(periods_ns))
+    if periods_ns[row] > most_ns:
+        required = f"at most {most_ns:.6g} ns, {rules.early_window:g} times the profiling period"
+        place = run.at(f"row {int(np.flatnonzero(rows)[row]) + 1}", WINDOWS.file)
+        found = f"{periods_ns[row]:.6g} ns per launch"
+        yield Finding(place, found, required, _severity(run, rules))
+    edges, clocks = window_edges(run.document.timing, windows), run.table(CLOCKS.file)
+    end_ns = int(edges[np.flatnonzero(rows)[-1] + 1])
+    first_mhz = time_mean(clocks, "graphics_mhz", int(edges[0]), end_ns)
+    later_mhz = time_mean(clocks, "graphics_mhz", *run.profiling_interval())
+    if not first_mhz or not later_mhz:
+        return
+    early_ns = mean_period_ns(early)
+    by_clock = max(1.0, later_mhz / first_mhz)
+    most_ns = profiling_ns * by_clock * (1 + rules.early_difference) + rules.cycles_gap_ns
+    if early_ns > most_ns:
+        place = run.at("mean period of the first second", WINDOWS.file)
+        found = f"{early_ns:.6g} ns at {first_mhz:.0f} MHz"
+        required = f"at most {most_ns:.6g} ns, by {profiling_ns:.6g} ns at {later_mhz:.0f} MHz"
+        yield Finding(place, found, required, _severity(run, rules))
 
 
 def _stretch(run: MeasuredRun, rows: NDArray[np.bool_], rules: Ruleset) -> tuple[float, float]:

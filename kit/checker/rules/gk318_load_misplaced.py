@@ -5,8 +5,9 @@ Between the last drained moment and the start of the cool-down the device did no
 slope: so many launches as last a second by the host's estimate over the warm-up, in the edition's
 number of spans, at the measured period. Where the registers of the GPU are known and the load
 draws clearly more than the device at rest, before or after it, its power rises just after the first
-launch and falls just as the cool-down starts. Where the power cap holds it in nearly every sample,
-no event bits say so just before the load or well after it.
+launch and falls just as the cool-down starts; without `power_instant_mw` that is unproven. Where
+the power cap holds it in nearly every sample, no event bits say so just before the load or well
+after it.
 
 ## Why it matters
 Windows that were shortened end earlier. Then time is left over in front of the cool-down, or power
@@ -48,8 +49,8 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
         if run.document.timing.method == "cuda_events":
             yield from _slope(run, rules)
         if registers_of(run.device) is not None:
-            yield from _edges(run, rules)
             yield from _cap(run, rules)
+            yield from _edges(run, rules)
 
     yield from judge_runs(bundle, judge)
 
@@ -84,8 +85,10 @@ def _slope(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
 def _edges(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
     registers = registers_of(run.device)
     power = run.table(POWER.file)
-    if registers is None or "power_instant_mw" not in power:
+    if registers is None:
         return
+    if "power_instant_mw" not in power:
+        raise Unproven(f"{POWER.file} lacks power_instant_mw, which shows the load's edges")
     phases = run.document.phases
     before = level(power, phases.idle_start_ns, phases.idle_end_ns).power_mw
     after_mw = level(power, phases.cool_down_end_ns - IDLE_NS, phases.cool_down_end_ns).power_mw

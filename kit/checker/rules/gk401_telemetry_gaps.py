@@ -1,13 +1,15 @@
 """Telemetry does not cover the profiling windows.
 
 ## What it checks
-Clocks and power were sampled throughout profiling: from its begin to its end no stretch without a
-sample is longer than the edition's number of sampling periods, or of seconds if that is more. There
-are nearly as many samples as the period makes, and enough of the clock. Graphics clock, memory
-clock, event reasons, power and GPU temperature are all there.
+The plan samples clocks and power at least as often as the edition asks for. They were sampled
+throughout profiling: from its begin to its end no stretch without a sample is longer than the
+edition's number of sampling periods, or of seconds if that is more. There are nearly as many
+samples as the period makes, and enough of the clock. Graphics clock, memory clock, event reasons,
+power and GPU temperature are all there.
 
 ## Why it matters
-Averages over half of the windows can be those of the better half.
+Averages over half of the windows can be those of the better half. A period of seconds is a gap that
+was planned.
 
 ## How to fix
 Keep the sampler's process from starving: leave it a core of its own.
@@ -22,9 +24,11 @@ Fails: a second without samples in the middle; or every other sample of those 63
 
 from collections.abc import Iterator
 
+from kit.bundle.layout import PLAN
 from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, Unproven, rule
 from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
+from kit.plan import Telemetry
 from kit.ruleset import Ruleset
 from kit.timeline import largest_gap_ns, within
 from kit.trace import CLOCKS, POWER
@@ -42,9 +46,9 @@ _REQUIRED = (
 def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     """Look for gaps in the samples of every profiling interval."""
     only_on_gpu(bundle, "GPC clock, power and temperature of a GPU")
-
     planned = bundle.plan.telemetry
     planned_ms = {CLOCKS.file: planned.clock_period_ms, POWER.file: planned.power_period_ms}
+    yield from _planned(planned, rules)
 
     def judge(run: MeasuredRun) -> Iterator[Finding]:
         start_ns, end_ns = run.profiling_interval()
@@ -81,3 +85,13 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
                 raise Unproven(f"{file} lacks {' and '.join(columns)}")
 
     yield from judge_runs(bundle, judge)
+
+
+def _planned(planned: Telemetry, rules: Ruleset) -> Iterator[Finding]:
+    for name, longest_ms in (
+        ("clock_period_ms", rules.longest_clock_period_ms),
+        ("power_period_ms", rules.longest_power_period_ms),
+    ):
+        period_ms = getattr(planned, name)
+        if period_ms > longest_ms:
+            yield Finding(f"{PLAN}: telemetry.{name}", str(period_ms), f"at most {longest_ms}")

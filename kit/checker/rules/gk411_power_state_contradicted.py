@@ -3,9 +3,11 @@
 ## What it checks
 Over profiling, the share of samples that carry the bit of the power cap is the growth of its
 counter. In a fixed-power test with uniform operands, on products whose registers are known, a
-device that its cap holds in nearly every sample draws nearly the enforced limit, and a clock below
-the maximum has a reason in the event bits: without one it fails where power is at the limit, and
-departs from the methodology elsewhere, as somebody holds the clock.
+device that its cap holds in nearly every sample draws nearly the enforced limit, and so does one
+whose clock is below the maximum in most samples, whatever the bits say. A clock below the maximum
+has a reason in the event bits, of those that lower the clock of a device under load. Without one
+it fails where power is at the limit; elsewhere, if no bit is set and the clock stands still, it
+departs from the methodology, as somebody holds the clock.
 
 ## Why it matters
 Zeros switch few bits: an H200 at its cap multiplies them at 425 to 448 W of 700 W, and 20 % faster.
@@ -21,7 +23,7 @@ fill).
 
 ## Example
 Passes: the power cap in every sample, its counter growing as fast as time, 691 W of 700 W.
-Fails: the power cap in every sample at 448 W of 700 W.
+Fails: the power cap in every sample at 448 W of 700 W, or the bit of an idle device in some.
 """
 
 from collections.abc import Iterator
@@ -31,12 +33,12 @@ import numpy as np
 from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, Severity, methodology_severity, rule
 from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
-from kit.clock_events import POWER_CAP
+from kit.clock_events import EXPLAINING, POWER_CAP
 from kit.gpu_registers import registers_of
 from kit.metrics import time_mean
 from kit.ruleset import Ruleset
 from kit.timeline import around, within
-from kit.trace import CLOCKS, POWER
+from kit.trace import CLOCKS, POWER, Table
 
 _CAP_COUNTER = "sw_power_cap_ns"
 
@@ -64,15 +66,35 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
         if not limit_mw or drawn_mw is None:
             return
         share = registers.capped_power_share
-        if share is not None and held >= rules.power_cap_held and drawn_mw < share * limit_mw:
-            place = run.at("mean power_average_mw in profiling", POWER.file)
-            found = f"{drawn_mw:.0f} mW with {POWER_CAP.name} in {held:.0%} of the samples"
-            required = f"at least {share:.0%} of the {limit_mw} mW that hold the clock down"
-            yield Finding(place, found, required)
+        if share is not None and drawn_mw < share * limit_mw:
+            yield from _undrawn(run, inside, held, (drawn_mw, share, limit_mw), rules)
         at_limit = drawn_mw >= rules.at_power_limit * limit_mw
         yield from _unexplained(run, interval, rules, "fail" if at_limit else severity)
 
     yield from judge_runs(bundle, judge)
+
+
+def _undrawn(
+    run: MeasuredRun, inside: Table, held: float, power: tuple[float, float, int], rules: Ruleset
+) -> Iterator[Finding]:
+    """Whoever draws so little is held by no cap, and has no other reason to be slow."""
+    drawn_mw, share, limit_mw = power
+    what = f"with {POWER_CAP.name} in {held:.0%} of the samples"
+    if held < rules.power_cap_held:
+        maximum = run.maximum_graphics_mhz
+        if maximum is None or "graphics_mhz" not in inside:
+            return
+        mhz = inside["graphics_mhz"]
+        low = float(np.mean(mhz < (1 - rules.clock_below_maximum) * maximum))
+        bits = float(np.mean(inside["event_reasons"] != 0))
+        moves = float(np.mean(np.diff(mhz) != 0)) if len(mhz) > 1 else 0.0
+        is_held = bits <= rules.unexplained_clock and moves < rules.clock_changes_least
+        if low < rules.clock_low_share or is_held:
+            return
+        what = f"and a clock below {maximum} MHz in {low:.0%} of the samples"
+    place = run.at("mean power_average_mw in profiling", POWER.file)
+    required = f"at least {share:.0%} of the {limit_mw} mW that hold the clock down"
+    yield Finding(place, f"{drawn_mw:.0f} mW {what}", required)
 
 
 def _counter(
@@ -99,7 +121,7 @@ def _unexplained(
     if maximum is None or "graphics_mhz" not in inside:
         return
     low = inside["graphics_mhz"] < (1 - rules.clock_below_maximum) * maximum
-    share = float(np.mean(low & (inside["event_reasons"] == 0)))
+    share = float(np.mean(low & (inside["event_reasons"] & EXPLAINING == 0)))
     if share > rules.unexplained_clock:
         place = run.at("columns graphics_mhz and event_reasons in profiling", CLOCKS.file)
         lowest = int(inside["graphics_mhz"].min())

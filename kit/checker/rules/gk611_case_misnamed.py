@@ -2,7 +2,9 @@
 
 ## What it checks
 A case's id is its workload's name, number format and layout. A name that ends in one size or in
-three (`square_4096`, `guideline_8192x8192x16384`) says M, N and K.
+three (`square_4096`, `guideline_8192x8192x16384`) says M, N and K of a single product, or of as
+many as `_batch8` behind it says; one that ends in four says the batch first. Any other number of
+three digits or more is one of these sizes, and no other name begins with `square` and has numbers.
 
 ## Why it matters
 Tables are read by these names.
@@ -15,7 +17,7 @@ M26: results are consistent across devices when one name means one problem.
 
 ## Example
 Passes: `square_4096-bf16-nn`, M = N = K = 4096.
-Fails: `square_16384-fp64-nn` for the same problem.
+Fails: `square_16384-fp64-nn` for the same problem, or `square_4096-bf16-nn` for a batch of 64.
 """
 
 import re
@@ -25,9 +27,9 @@ from kit.bundle import layout
 from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, rule
 from kit.ruleset import Ruleset
+from kit.workload import sizes_said
 
-_THREE = re.compile(r"_(\d{1,10})x(\d{1,10})x(\d{1,10})\Z", re.ASCII)
-_SQUARE = re.compile(r"square_(\d{1,10})\Z", re.ASCII)
+_NUMBER = re.compile(r"\d{3,}", re.ASCII)
 
 
 @rule("GK611", "case-misnamed", clauses=("M26",), since="2026.1")
@@ -39,16 +41,18 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
         required = f"{work.name}-{case.number_format}-{work.layout}"
         if case.id != required:
             yield Finding(f"{place}.id", case.id, required)
-        said = _sizes(work.name)
-        if said is not None and said != (work.m, work.n, work.k):
-            sizes = f"M {work.m}, N {work.n}, K {work.k}"
-            yield Finding(f"{place}.workload.name", work.name, f"a name that says {sizes}")
+        wanted = (work.batch, work.m, work.n, work.k)
+        said = sizes_said(work.name)
+        if (said is None and not _is_free(work.name, wanted)) or said not in (None, wanted):
+            batch = f"batch {work.batch}, " if work.batch > 1 else ""
+            sizes = f"{batch}M {work.m}, N {work.n}, K {work.k}"
+            required = f"a name that says {sizes}, or no sizes"
+            yield Finding(f"{place}.workload.name", work.name, required)
 
 
-def _sizes(name: str) -> tuple[int, int, int] | None:
-    """The sizes that a workload's name says; None if it says none."""
-    three, square = _THREE.search(name), _SQUARE.search(name)
-    if three is not None:
-        m, n, k = map(int, three.groups())
-        return m, n, k
-    return None if square is None else (int(square[1]),) * 3
+def _is_free(name: str, sizes: tuple[int, ...]) -> bool:
+    """Whether a name that says no sizes cannot be read as if it did."""
+    numbers = [number[0] for number in _NUMBER.finditer(name)]
+    if name.startswith("square") and any(sign.isdigit() for sign in name):
+        return False
+    return all(number in map(str, sizes) for number in numbers)

@@ -2,11 +2,12 @@
 
 ## What it checks
 Every run's `started_utc` is the journal's `started_utc` and the run's own `started_ns` later,
-within the edition's seconds.
+within the edition's seconds. The `Bagging-Date` is the day on which the journal ends, within the
+edition's days: the kit seals what it has measured.
 
 ## Why it matters
 Both clocks ran on one machine. A run from another day, or a time line from which runs were cut,
-keeps one of them.
+keeps one of them. Dates that were moved together leave the seal's behind.
 
 ## How to fix
 Measure again, on a machine whose clock is not set and which is not suspended meanwhile.
@@ -16,17 +17,22 @@ M26: replicates of one bundle are measured together.
 
 ## Example
 Passes: a bundle of 22:42:08Z, a run of 22:42:22Z that started 13.4 s later.
-Fails: the same run dated a year earlier.
+Fails: the same run dated a year earlier, or the whole bundle a year before its `Bagging-Date`.
 """
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from kit.bundle import layout
+from kit.bundle.manifest import parse_bag_info
 from kit.bundle.reader import Bundle
-from kit.checker.rule import Finding, methodology_severity, rule
+from kit.checker.rule import Finding, Severity, methodology_severity, rule
 from kit.checker.runs import MeasuredRun, judge_runs
 from kit.ruleset import Ruleset
+
+BAG_INFO = "bag-info.txt"
+_DAY_S = 86_400
+_EPOCH = date(1970, 1, 1).toordinal()
 
 
 @rule("GK612", "dates-disagree", clauses=("M26",), since="2026.1")
@@ -47,7 +53,22 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
             required = f"{wanted:.1f} s within {rules.utc_difference_s} s, by started_ns"
             yield Finding(run.at("started_utc"), found, required, severity)
 
+    yield from _sealed(bundle, opened, rules, severity)
     yield from judge_runs(bundle, judge)
+
+
+def _sealed(
+    bundle: Bundle, opened: float | None, rules: Ruleset, severity: Severity
+) -> Iterator[Finding]:
+    info, entries = bundle.container.files.get(BAG_INFO), bundle.journal.entries
+    if info is None or opened is None or not entries:
+        return
+    ended, sealed = opened + entries[-1].t_ns * 1e-9, parse_bag_info(info).bagging_date
+    days = sealed.toordinal() - _EPOCH - ended // _DAY_S
+    if abs(days) > rules.bagging_days:
+        found = f"{sealed}, {days:.0f} days after {layout.JOURNAL} ends"
+        required = f"the same day within {rules.bagging_days}"
+        yield Finding(f"{BAG_INFO}: Bagging-Date", found, required, severity)
 
 
 def _seconds(text: str) -> float | None:

@@ -71,3 +71,9 @@ def test_a_name_that_the_table_lacks_says_nothing(name):
 )
 def test_products_are_found_by_the_names_that_nvml_gives(name, products):
     assert {row.product for row in rows_named(name)} == products
+
+
+@pytest.mark.parametrize(("sms", "severity"), [(145, "warn"), (146, "fail"), (1319, "fail")])
+def test_no_variant_has_more_sms_than_the_die(sms, severity):
+    """An H200 has 132 of the 144 on a GH100."""
+    assert outcome(CODE, with_environment(honest_gpu(), device__sm_count=sms)) == severity

@@ -19,6 +19,7 @@ from bundles import (
     with_rows,
     without_table,
 )
+from kit.checker.rules import gk204_output_differs
 from kit.fill import Operands
 from kit.number_format import number_format
 from kit.numerics import compare, output_bits
@@ -126,3 +127,12 @@ def test_a_problem_of_absurd_size_is_left_unproven_and_ends_at_once():
         found = result(CODE, bundle)
         assert found.outcome == "unproven"
         assert "larger than this kit recomputes" in found.reason
+
+
+def test_runs_that_are_too_much_together_are_left_unproven(monkeypatch):
+    """Each alone is little; what all of them take is bounded for the bundle."""
+    monkeypatch.setattr(gk204_output_differs, "_SHARE_OF_A_RUN", 1)
+    monkeypatch.setattr(gk204_output_differs, "_MOST_ELEMENTS", 2**18)
+    found = result(CODE, honest_gpu())
+    assert found.outcome == "unproven"
+    assert "more than this kit recomputes for a bundle" in found.reason

@@ -146,3 +146,26 @@ def test_products_without_sizes_prove_nothing():
     found = result(CODE, bundle)
     assert found.outcome == "unproven"
     assert "does not tell the sizes" in found.reason
+
+
+def test_products_that_no_output_holds_are_work_beside_the_others():
+    """Each product is made twice, once for nothing, and both are counted as launches."""
+
+    def twice(text):
+        lines = []
+        for line in text.splitlines():
+            if line.startswith("  %cublas."):
+                lines.append(line.replace("%cublas.", "%dead.", 1))
+            lines.append(line)
+        return "\n".join(lines) + "\n"
+
+    bundle = with_hlo(device_loop(), DECODE, twice)
+    for number in (1, 2, 3):
+        bundle = with_field(
+            bundle, DECODE, number, "executable.gemms_per_call", lambda made: 2 * made
+        )
+    (finding, *_) = findings(CODE, bundle)
+    assert finding.place.endswith("products in the text")
+    assert finding.found == "4"
+    assert finding.required.startswith("2, one for each output")
+    assert finding.severity == "fail"

@@ -69,10 +69,27 @@ def test_the_hosts_slope_agrees_within_five_percent(sign):
     assert "ns per launch" in finding.found
 
 
-def test_a_short_slope_is_not_judged():
-    for duration, wanted in ((99_999_999, "pass"), (100_000_001, "fail")):
-        bundle = with_control(honest_gpu(), "host_slope", launches=1, duration_ns=duration)
-        assert outcome(CODE, bundle) == wanted
+@pytest.mark.parametrize(
+    ("method", "wanted"),
+    [("host_clock", "pass"), ("external_profiler", "pass"), ("cuda_events", "fail")],
+)
+def test_a_short_slope_is_a_fault_beside_events(method, wanted):
+    """A tenth of a second at the windows' own period is enough."""
+    launches = 32
+    for duration_ns, found in ((99_999_999, wanted), (100_000_001, "pass")):
+        bundle = with_control(
+            honest_gpu(), "host_slope", launches=launches, duration_ns=duration_ns
+        )
+        bundle = with_field(bundle, GUIDELINE, 1, "timing.method", method)
+        assert outcome(CODE, bundle) == found
+
+
+@pytest.mark.parametrize("duration_ns", [0, 1])
+def test_a_slope_that_was_emptied_fails(duration_ns):
+    bundle = with_control(honest_gpu(), "host_slope", duration_ns=duration_ns)
+    assert changed(bundle) == {CODE: "fail"}
+    (finding,) = findings(CODE, bundle)
+    assert finding.required == "1 s of launches; at least 0.1 s"
 
 
 def test_a_slope_of_no_launches_fails():

@@ -18,7 +18,7 @@ from bundles import (
     with_run,
     without_table,
 )
-from forgeries import redistributed
+from forgeries import first_second_longer, front_loaded, redistributed
 
 CODE = "GK317"
 
@@ -39,7 +39,7 @@ def test_a_cpu_is_not_judged():
 def test_time_moved_between_profiling_and_warm_up(division, share):
     bundle = with_run(honest_gpu(division), GUIDELINE, 2, lambda run: redistributed(run, share))
     assert outcome(CODE, bundle) == "fail"
-    (finding,) = findings(CODE, bundle)
+    *_, finding = findings(CODE, bundle)
     assert finding.place.endswith("-02/windows.csv: mean period of the profiling rows")
     assert "cycles, as before" in finding.required
 
@@ -81,3 +81,37 @@ def test_without_clocks_or_warm_up_nothing_is_proven():
     found = result(CODE, with_run(honest_gpu(), GUIDELINE, 1, late))
     assert found.outcome == "unproven"
     assert "shorter than a second" in found.reason
+
+
+@pytest.mark.parametrize("division", ["open", "closed"])
+@pytest.mark.parametrize("case", [GUIDELINE, DECODE])
+@pytest.mark.parametrize("share", [0.9, 0.95])
+def test_time_hidden_in_the_first_window(division, case, share):
+    bundle = with_run(honest_gpu(division), case, 2, lambda run: front_loaded(run, share))
+    assert outcome(CODE, bundle) == "fail"
+    assert all("-02/windows.csv: " in finding.place for finding in findings(CODE, bundle))
+
+
+@pytest.mark.parametrize(("share", "wanted"), [(1.027, "pass"), (1.029, "fail")])
+def test_the_first_second_may_take_three_per_cent_longer(share, wanted):
+    """The decode case's clock stands still; 100 ns of 33 µs are allowed on top."""
+    bundle = with_run(honest_gpu(), DECODE, 1, lambda run: first_second_longer(run, share))
+    assert outcome(CODE, bundle) == wanted
+
+
+@pytest.mark.parametrize(("times", "wanted"), [(1.29, "pass"), (1.32, "fail")])
+def test_no_early_window_takes_much_longer(times, wanted):
+    """One window of the first second, whatever the clock is said to have been in it."""
+
+    def slower(run):
+        windows = run.tables["windows.csv"]
+        profiling = windows["phase"] == 1
+        mean_ns = windows["duration_ns"][profiling].sum() / windows["launches"][profiling].sum()
+        lasted = windows["duration_ns"].copy()
+        lasted[0] = int(times * mean_ns * windows["launches"][0])
+        table = replace(windows, columns=windows.columns | {"duration_ns": lasted})
+        return replace(run, tables=run.tables | {"windows.csv": table})
+
+    bundle = with_run(honest_gpu(), DECODE, 1, slower)
+    rows = [found for found in findings(CODE, bundle) if found.place.endswith(": row 1")]
+    assert bool(rows) == (wanted == "fail")

@@ -18,6 +18,7 @@ from bundles import (
     with_environment,
     with_field,
     with_run,
+    without_column,
 )
 from forgeries import shortened
 
@@ -163,3 +164,18 @@ def test_power_that_ends_early_has_a_loaded_idle_phase():
     for column in ("power_instant_mw", "power_average_mw"):
         bundle = with_column(bundle, GUIDELINE, 1, "power.csv", column, early)
     assert any("power rises" in finding.found for finding in findings(CODE, bundle))
+
+
+def test_without_instant_power_the_edges_are_unproven():
+    bundle = without_column(honest_gpu(), GUIDELINE, 1, "power.csv", "power_instant_mw")
+    found = result(CODE, bundle)
+    assert found.outcome == "unproven"
+    assert "power.csv lacks power_instant_mw" in found.reason
+    unknown = with_environment(bundle, device__sm_count=131)
+    assert outcome(CODE, unknown) == "pass"
+
+
+def test_a_fault_is_not_hidden_by_a_column_left_out():
+    bundle = with_run(honest_gpu(), GUIDELINE, 1, lambda run: shortened(run, 0.9))
+    bundle = without_column(bundle, GUIDELINE, 1, "power.csv", "power_instant_mw")
+    assert outcome(CODE, bundle) == "fail"

@@ -13,6 +13,7 @@ from bundles import (
     outcome,
     result,
     with_field,
+    with_plan,
     with_rows,
     without_column,
     without_table,
@@ -160,3 +161,43 @@ def test_a_period_far_from_the_plans_is_no_measure_of_gaps(times, wanted):
 
     bundle = with_field(honest_gpu(), GUIDELINE, 1, "telemetry.health", slower)
     assert outcome(CODE, bundle) == wanted
+
+
+@pytest.mark.parametrize("division", ["open", "closed"])
+@pytest.mark.parametrize(
+    ("name", "period_ms", "wanted"),
+    [("clock", 50, False), ("clock", 51, True), ("power", 60, False), ("power", 61, True)],
+)
+def test_a_plan_samples_often(division, name, period_ms, wanted):
+    bundle = with_plan(honest_gpu(division), **{f"telemetry__{name}_period_ms": period_ms})
+    found = [entry for entry in findings(CODE, bundle) if "plan.json" in entry.place]
+    assert bool(found) == wanted
+    if wanted:
+        assert found[0].place == f"data/plan.json: telemetry.{name}_period_ms"
+        assert (found[0].found, outcome(CODE, bundle)) == (str(period_ms), "fail")
+
+
+def test_a_planned_period_of_seconds_hides_no_gap():
+    """Nothing sampled for four seconds, as the plan and the sampler say."""
+    start, _ = profiling(GUIDELINE)
+    bundle = without_samples(GUIDELINE, "clocks.csv", start + 2 * 10**9, start + 6 * 10**9)
+    bundle = without_samples_of_power(bundle, start)
+
+    def slower(health):
+        return tuple(
+            replace(entry, period_ns=4 * 10**9)
+            if entry.table in {"clocks.csv", "power.csv"}
+            else entry
+            for entry in health
+        )
+
+    bundle = with_field(bundle, GUIDELINE, 1, "telemetry.health", slower)
+    bundle = with_plan(bundle, telemetry__clock_period_ms=4000, telemetry__power_period_ms=4000)
+    assert outcome(CODE, bundle) == "fail"
+
+
+def without_samples_of_power(bundle, start):
+    return with_rows(
+        bundle, GUIDELINE, 1, "power.csv",
+        lambda t: (t["t_ns"] < start + 2 * 10**9) | (t["t_ns"] >= start + 6 * 10**9),
+    )  # fmt: skip

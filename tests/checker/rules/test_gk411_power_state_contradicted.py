@@ -1,3 +1,6 @@
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from bundles import (
@@ -18,6 +21,7 @@ from bundles import (
 )
 from forgeries import events_cleared, power_scaled, telemetry_of
 from kit.timeline import profiling_interval
+from kit.trace import Table
 
 CODE = "GK411"
 
@@ -117,3 +121,66 @@ def test_a_device_that_was_never_read_is_not_judged_by_its_power():
     bundle = with_run(honest_gpu(), GUIDELINE, 1, lambda run: power_scaled(run, 0.7))
     bundle = with_environment(bundle, device__sm_count=131)
     assert outcome(CODE, bundle) == "pass"
+
+
+def disguised(run, every, bits):
+    """Zeros told as uniform: each so-manieth capped sample has other bits, the counter fits."""
+    run = telemetry_of(run, "zero_4096")
+    clocks, power = run.tables["clocks.csv"], run.tables["power.csv"]
+    reasons = clocks["event_reasons"].copy()
+    reasons[np.flatnonzero(reasons & 4)[::every]] = bits
+    grown = power["sw_power_cap_ns"] - power["sw_power_cap_ns"][0]
+    counted = power["sw_power_cap_ns"][0] + grown * (every - 1) // every
+    return replace(
+        run,
+        tables=run.tables
+        | {
+            "clocks.csv": Table(clocks.columns | {"event_reasons": reasons}),
+            "power.csv": Table(power.columns | {"sw_power_cap_ns": counted}),
+        },
+    )
+
+
+@pytest.mark.parametrize("division", ["open", "closed"])
+@pytest.mark.parametrize(("every", "bits"), [(6, 1), (6, 2), (2, 0x10), (1, 0x100)])
+def test_other_bits_do_not_excuse_the_power_of_zeros(division, every, bits):
+    bundle = with_run(honest_gpu(division), GUIDELINE, 1, lambda run: disguised(run, every, bits))
+    assert outcome(CODE, bundle) == "fail"
+    assert any("and a clock below 1980 MHz" in found.found for found in findings(CODE, bundle))
+
+
+@pytest.mark.parametrize(("bits", "wanted"), [(0, 1), (1, 1), (2, 1), (0x100, 1), (0x20, 0)])
+def test_an_idle_device_or_a_setting_is_no_reason_under_load(bits, wanted):
+    """The decode case on a clock that stands still at 1485 MHz."""
+    bundle = honest_gpu()
+    for column in ("graphics_mhz", "sm_mhz"):
+        bundle = with_column(bundle, DECODE, 1, "clocks.csv", column, lambda mhz: mhz * 3 // 4)
+    bundle = with_column(bundle, DECODE, 1, "clocks.csv", "event_reasons", lambda t: t * 0 + bits)
+    found = findings(CODE, bundle)
+    assert sum("with no reason" in finding.found for finding in found) == wanted
+    assert outcome(CODE, bundle) == ("fail" if bits else "warn")
+
+
+@pytest.mark.parametrize(("low", "wanted"), [(0.49, "pass"), (0.51, "fail")])
+def test_most_samples_below_the_maximum_are_the_edge(low, wanted):
+    """A clock that wanders below the maximum at 0.93 of the limit, with the cap in few samples."""
+
+    def wander(values, run):
+        start, end = profiling_interval(run.document.timing, run.tables["windows.csv"])
+        t_ns = run.tables["clocks.csv"]["t_ns"]
+        inside = np.flatnonzero((t_ns >= start) & (t_ns < end))
+        values[inside] = 1980
+        below = inside[: round(low * len(inside))]
+        values[below] = np.where(np.arange(len(below)) % 2, 1800, 1815)
+        return values
+
+    bundle = honest_gpu()
+    run = bundle.cases[DECODE].runs[0]
+    for column in ("graphics_mhz", "sm_mhz"):
+        bundle = with_column(
+            bundle, DECODE, 1, "clocks.csv", column, lambda values: wander(values, run)
+        )
+    bundle = with_column(
+        bundle, DECODE, 1, "clocks.csv", "event_reasons", lambda old: old * 0 + 0x10
+    )
+    assert outcome(CODE, bundle) == wanted

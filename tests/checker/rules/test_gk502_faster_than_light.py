@@ -3,17 +3,20 @@ from dataclasses import replace
 import pytest
 
 from bundles import (
+    DECODE,
     GUIDELINE,
     PLAIN,
     findings,
     honest_cpu,
     honest_gpu,
+    in_every_run,
     outcome,
     result,
     with_column,
     with_environment,
     with_hlo,
     with_run,
+    without_column,
 )
 from forgeries import launches_inflated
 
@@ -128,3 +131,52 @@ def test_a_cpu_has_a_ceiling_too(cores, wanted):
     broken = with_run(bundle, PLAIN, 1, lambda run: launches_inflated(run, 1_000_000))
     assert outcome(CODE, broken) == "fail"
     assert f"the ceiling of {cores} cores" in findings(CODE, broken)[0].required
+
+
+@pytest.mark.parametrize("column", ["graphics_mhz", "memory_mhz"])
+@pytest.mark.parametrize(("factor", "wanted"), [(1, "unproven"), (10, "fail")])
+def test_a_clock_left_out_does_not_hide_ten_times_the_launches(column, factor, wanted):
+    bundle = in_every_run(honest_gpu(), without_column, "clocks.csv", column)
+    bundle = with_run(bundle, GUIDELINE, 1, lambda run: launches_inflated(run, factor))
+    assert outcome(CODE, bundle) == wanted
+    if wanted == "fail":
+        assert findings(CODE, bundle)[0].required.endswith("the ceiling of H200 SXM")
+
+
+@pytest.mark.parametrize(("factor", "wanted"), [(1.17, "unproven"), (1.2, "fail")])
+def test_memory_is_a_ceiling_where_a_clock_is_missing(factor, wanted):
+    """The decode case moves its operands at 84.6 % of the light of 3,201 MHz."""
+    bundle = in_every_run(honest_gpu(), without_column, "clocks.csv", "memory_mhz")
+    bundle = with_run(bundle, DECODE, 1, lambda run: launches_inflated(run, factor))
+    assert outcome(CODE, bundle) == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "sms", "factor", "wanted"),
+    [
+        ("NVIDIA H200", 1319, 10, "fail"),
+        ("Acme X1", 376, 6.5, "unproven"),
+        ("Acme X1", 100_000, 6.5, "unproven"),
+        ("Acme X1", 100_000, 6.7, "fail"),
+    ],
+)
+def test_invented_sms_grant_no_more_than_twice_the_largest_product(name, sms, factor, wanted):
+    """376 SMs of the fastest product do 4.5 PFLOP/s at the sampled 1,466 MHz: 6.56 times that."""
+    bundle = with_environment(honest_gpu(), device__sm_count=sms, device__name=name)
+    bundle = with_run(bundle, GUIDELINE, 1, lambda run: launches_inflated(run, factor))
+    assert outcome(CODE, bundle) == wanted
+
+
+@pytest.mark.parametrize(("cores", "shown"), [(2048, 2048), (65_535, 2048)])
+def test_invented_cores_grant_no_more_than_a_large_host(cores, shown):
+    bundle = with_environment(honest_cpu(), cpu_logical_cores=cores)
+    broken = with_run(bundle, PLAIN, 1, lambda run: launches_inflated(run, 100_000_000))
+    assert f"the ceiling of {shown} cores" in findings(CODE, broken)[0].required
+
+
+@pytest.mark.parametrize(("call_ns", "wanted"), [(1_010, "not_applicable"), (990, "fail")])
+def test_a_call_takes_time(call_ns, wanted):
+    bundle = with_environment(honest_cpu(), cpu_logical_cores=2048)
+    period_ns = bundle.claims.cases[0].runs[0].mean_period_ns
+    broken = with_run(bundle, PLAIN, 1, lambda run: launches_inflated(run, period_ns / call_ns))
+    assert outcome(CODE, broken) == wanted

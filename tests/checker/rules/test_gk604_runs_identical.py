@@ -20,6 +20,7 @@ from bundles import (
     with_table,
 )
 from forgeries import jittered
+from kit.checker import likeness
 from kit.checker.likeness import likenesses
 from kit.checker.rules import gk604_runs_identical as gk604
 from kit.ruleset import CURRENT, ruleset
@@ -196,12 +197,12 @@ def test_noise_does_not_make_a_copy_a_run(seed):
 def test_the_limit_is_the_edge():
     """What two honest runs and a copy correlate by lies far to both sides of it."""
     honest = honest_gpu().cases[GUIDELINE].runs
-    assert all(like.correlation < 0.5 for like in likenesses(honest, -2.0))
+    assert all(like.correlation < 0.5 for like in likenesses(honest, -2.0, 6.0))
     copied_runs = replicate_of_the_first(honest_gpu(), 1).cases[GUIDELINE].runs[:2]
-    (like,) = likenesses(copied_runs, 0.0)
+    (like,) = likenesses(copied_runs, 0.0, 6.0)
     assert like.correlation > 0.9
-    assert not list(likenesses(copied_runs, like.correlation))
-    assert list(likenesses(copied_runs, like.correlation - 1e-6))
+    assert not list(likenesses(copied_runs, like.correlation, 6.0))
+    assert list(likenesses(copied_runs, like.correlation - 1e-6, 6.0))
 
 
 def test_a_copy_that_begins_three_steps_later_is_found_too():
@@ -215,6 +216,36 @@ def test_a_copy_that_begins_three_steps_later_is_found_too():
     assert outcome(CODE, bundle) == "fail"
 
 
+@pytest.mark.parametrize(
+    ("late_s", "wanted"),
+    [(0.7, "fail"), (-1.4, "fail"), (5.9, "fail"), (-5.9, "fail"), (6.3, "pass")],
+)
+def test_six_seconds_are_the_edge_of_a_moved_copy(late_s, wanted):
+    """Its windows in another order, clock and power moved, each with noise of its own."""
+    bundle = replicate_of_the_first(honest_gpu(), 1)
+
+    def moved(run):
+        def later(table):
+            return Table(table.columns | {"t_ns": table["t_ns"] + round(late_s * 1e9)})
+
+        windows = run.tables["windows.csv"]
+        lasted = windows["duration_ns"].copy()
+        profiling = np.flatnonzero(windows["phase"] == 1)
+        lasted[profiling] = np.random.default_rng(1).permutation(lasted[profiling])
+        shuffled = Table(windows.columns | {"duration_ns": lasted})
+        tables = {name: later(run.tables[name]) for name in ("clocks.csv", "power.csv")}
+        return replace(run, tables=run.tables | tables | {"windows.csv": shuffled})
+
+    bundle = with_run(bundle, GUIDELINE, 2, moved, derive=False)
+    found = [entry for entry in findings(CODE, bundle) if "move as in" in entry.found]
+    assert bool(found) == (wanted == "fail")
+
+
+@given(st.lists(st.floats(-1, 1), min_size=4, max_size=4))
+def test_the_second_of_four(values):
+    assert likeness._second(*np.array(values)) == sorted(values)[-2]
+
+
 def test_three_hundred_runs_are_compared_at_once():
     runs = honest_gpu().cases[GUIDELINE].runs * 100
-    assert len(list(likenesses(runs, 0.85))) == 3 * 100 * 99 // 2
+    assert len(list(likenesses(runs, 0.85, 6.0))) == 3 * 100 * 99 // 2
