@@ -28,6 +28,7 @@ from kit.bundle.manifest import parse_bag_info
 from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, Severity, methodology_severity, rule
 from kit.checker.runs import MeasuredRun, judge_runs
+from kit.errors import BundleError
 from kit.ruleset import Ruleset
 
 BAG_INFO = "bag-info.txt"
@@ -63,7 +64,11 @@ def _sealed(
     info, entries = bundle.container.files.get(BAG_INFO), bundle.journal.entries
     if info is None or opened is None or not entries:
         return
-    ended, sealed = opened + entries[-1].t_ns * 1e-9, parse_bag_info(info).bagging_date
+    try:
+        sealed = parse_bag_info(info).bagging_date
+    except BundleError:  # changed after sealing, which GK001 says
+        return
+    ended = opened + entries[-1].t_ns * 1e-9
     days = sealed.toordinal() - _EPOCH - ended // _DAY_S
     if abs(days) > rules.bagging_days:
         found = f"{sealed}, {days:.0f} days after {layout.JOURNAL} ends"

@@ -85,3 +85,11 @@ def test_a_year_out_of_range_is_no_error(tmp_path):
     for year in ("0001", "9999"):
         journal = replace(honest.journal, started_utc=f"{year}-12-31T23:59:59Z")
         assert outcome(CODE, replace(honest, journal=journal)) == "warn"
+
+
+def test_a_seal_that_cannot_be_read_is_no_date_to_judge(tmp_path):
+    """A byte of bag-info.txt changed afterwards: GK001 names it."""
+    honest = parse(read_container(write(honest_cpu(), tmp_path / "sealed")))
+    files = {**honest.container.files, "bag-info.txt": b"Bagging-Date: 2026-11-3\x00\n"}
+    broken = replace(honest, container=replace(honest.container, files=files))
+    assert outcome(CODE, broken) == "pass"
