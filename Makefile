@@ -56,8 +56,9 @@ test: programs lint
 	$(BIN)/gemm-kit check submissions/
 
 PYTHONS ?=
+BUNDLES ?= 20
 honest: $(VENV)/.test
-	$(BIN)/python tests/proofs/honest_accepted.py --python $(PYTHONS)
+	$(BIN)/python tests/proofs/honest_accepted.py --bundles $(BUNDLES) --python $(PYTHONS)
 
 battery: $(VENV)/.test
 	PYTHONPATH=.:tests $(BIN)/python -m battery
