@@ -15,7 +15,7 @@ from kit.evidence import (
     SystemDescription,
 )
 from kit.plan import RunPlan
-from kit.records import from_json, to_json
+from kit.records import to_json
 
 Record = TypeVar("Record")
 
@@ -39,9 +39,8 @@ def parse_document(kind: type[Record], data: bytes, place: str) -> Record:
         BundleError: not strict JSON, not of the schema's form, or not a sound plan.
     """
     value = strict_json.loads(data, place)
-    schema.validate(SCHEMA_OF[kind], value, place)
     try:
-        record = from_json(kind, value)
+        record = schema.decode(SCHEMA_OF[kind], kind, value, place)
         if isinstance(record, RunPlan):
             record.validate()
     except UsageError as error:

@@ -7,11 +7,12 @@ so a `$schema` or `$ref` inside a bundle is text like any other.
 import json
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from kit.bundle.acceptor import Predicate, compile_acceptor
+from kit.bundle.decoder import Decoder, NotSureError, compile_decoder
 from kit.bundle.foreign_text import shown
 from kit.errors import BundleError
+from kit.records import from_json
 from kit.resources import SCHEMAS
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
 MAXIMUM_ERRORS = 50
+Record = TypeVar("Record")
+_TOO_LARGE = "too large to validate"
+_EXHAUSTED = (RecursionError, MemoryError, OverflowError)
 _SHOWN_ENTRIES = 12
 
 
@@ -32,9 +36,9 @@ def documents() -> dict[str, Any]:
 
 
 @cache
-def acceptor(name: str) -> Predicate:
-    """Return the quick predicate of the schema called `name`."""
-    return compile_acceptor(documents()[name])
+def decoder(name: str, kind: Any) -> Decoder:
+    """Return the quick way from JSON data by the schema called `name` to a value of type `kind`."""
+    return compile_decoder(documents()[name], kind)
 
 
 @cache
@@ -51,6 +55,24 @@ def validator(name: str) -> "Draft202012Validator":
     return Draft202012Validator(documents()[name], registry=registry)
 
 
+def decode(name: str, kind: type[Record], document: object, place: str) -> Record:
+    """Return `document`, which must have the form of the schema called `name`, as a `kind`.
+
+    Raises:
+        BundleError: as `validate` does.
+        ValueError: only the schema takes it: for it, 1.0 is a whole number.
+    """
+    hint: Any = kind
+    try:
+        record: Record = decoder(name, hint)(document)
+    except NotSureError:
+        _explain(name, document, place)
+        record = from_json(kind, document)
+    except _EXHAUSTED:
+        raise BundleError(f"{place}: {_TOO_LARGE}") from None
+    return record
+
+
 def validate(name: str, document: object, place: str) -> None:
     """Check `document` against the schema called `name`; `place` names the document in errors.
 
@@ -58,12 +80,20 @@ def validate(name: str, document: object, place: str) -> None:
         BundleError: the first fault with its place in the document, and how many there are.
     """
     try:
-        if acceptor(name)(document):
-            return
+        decoder(name, Any)(document)
+    except NotSureError:
+        _explain(name, document, place)
+    except _EXHAUSTED:
+        raise BundleError(f"{place}: {_TOO_LARGE}") from None
+
+
+def _explain(name: str, document: object, place: str) -> None:
+    """Raise what `jsonschema` finds wrong, if anything."""
+    try:
         faults = list(islice(validator(name).iter_errors(document), MAXIMUM_ERRORS))
         problem = _problem(faults[0]) if faults else ""
-    except (RecursionError, MemoryError, OverflowError):
-        raise BundleError(f"{place}: too large to validate") from None
+    except _EXHAUSTED:
+        raise BundleError(f"{place}: {_TOO_LARGE}") from None
     if faults:
         more = f"; {_count(len(faults))} in all" if len(faults) > 1 else ""
         raise BundleError(f"{place}: {problem}{more}")

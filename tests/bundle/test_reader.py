@@ -256,7 +256,7 @@ def test_exhaustion_in_validation_is_a_bundle_error(pristine, monkeypatch, error
     def exhausted(_):
         raise error
 
-    monkeypatch.setattr("kit.bundle.schema.acceptor", lambda _: exhausted)
+    monkeypatch.setattr("kit.bundle.schema.decoder", lambda *_: exhausted)
     with pytest.raises(BundleError, match=r"^data/plan\.json: too large to validate$"):
         parse(read_container(pristine))
 
