@@ -22,7 +22,7 @@ from kit.bundle.layout import (
     counters_file,
     hlo_file,
 )
-from kit.bundle.tables import load
+from kit.bundle.tables import Source, load, load_all
 from kit.counters import DeviceCounters
 from kit.errors import BundleError
 from kit.evidence import (
@@ -158,6 +158,7 @@ def parse(container: Container) -> Bundle:
     _bound_runs(found.values())
     _bound_programs([data for path, data in files.items() if path.endswith(".hlo.txt")])
     _bound_cells([files[path] for path in files if path.endswith(".csv")])
+    tables = load_all(_tables(found, files))
     return Bundle(
         container=container,
         plan=_document(RunPlan, files, PLAN),
@@ -165,7 +166,7 @@ def parse(container: Container) -> Bundle:
         environment=_document(Environment, files, ENVIRONMENT),
         journal=_document(Journal, files, JOURNAL),
         claims=_document(Results, files, RESULTS),
-        cases={case: _parse_case(case, names, files) for case, names in found.items()},
+        cases={case: _parse_case(case, names, files, tables) for case, names in found.items()},
         unknown_files=tuple(unknown),
     )
 
@@ -221,7 +222,21 @@ def _bound_cells(tables: list[bytes]) -> None:
         raise BundleError(f"its tables hold {cells} numbers; {MAXIMUM_CELLS} are allowed")
 
 
-def _parse_case(case: str, names: _CaseFiles, files: dict[str, bytes]) -> CaseEvidence:
+def _tables(found: dict[str, _CaseFiles], files: dict[str, bytes]) -> list[Source]:
+    """Every table of every run."""
+    return [
+        (TABLES[name], files[path], path)
+        for case, names in found.items()
+        for run, run_files in names.runs.items()
+        for name in run_files
+        if name in TABLES
+        for path in (f"{case_folder(case)}/runs/{run}/{name}",)
+    ]
+
+
+def _parse_case(
+    case: str, names: _CaseFiles, files: dict[str, bytes], tables: dict[str, Table]
+) -> CaseEvidence:
     record = _document(CaseRecord, files, case_file(case))
     hlo = {name: _text(files, hlo_file(case, name), MAXIMUM_HLO_BYTES) for name in names.hlo}
     autotune = {
@@ -229,7 +244,10 @@ def _parse_case(case: str, names: _CaseFiles, files: dict[str, bytes]) -> CaseEv
         for name in names.autotune
     }
     folder = case_folder(case)
-    runs = (_parse_run(f"{folder}/runs/{run}", names.runs[run], files) for run in names.runs)
+    runs = (
+        _parse_run(f"{folder}/runs/{run}", run_files, files, tables)
+        for run, run_files in names.runs.items()
+    )
     counters = {
         device: _document(DeviceCounters, files, counters_file(case, device))
         for device in names.counted
@@ -237,15 +255,18 @@ def _parse_case(case: str, names: _CaseFiles, files: dict[str, bytes]) -> CaseEv
     return CaseEvidence(folder, record, hlo, autotune, tuple(runs), counters)
 
 
-def _parse_run(folder: str, names: list[str], files: dict[str, bytes]) -> RunEvidence:
+def _parse_run(
+    folder: str, names: list[str], files: dict[str, bytes], tables: dict[str, Table]
+) -> RunEvidence:
+    """Put a run together; if there are no `tables`, one of the bundle's has a fault."""
     document = _document(Run, files, f"{folder}/run.json")
-    tables = {
-        name: load(TABLES[name], files[f"{folder}/{name}"], f"{folder}/{name}")
-        for name in names
-        if name in TABLES
-    }
+    own = {}
+    for name in names:
+        path = f"{folder}/{name}"
+        if name in TABLES:
+            own[name] = tables[path] if tables else load(TABLES[name], files[path], path)
     trace = _document(KernelTrace, files, f"{folder}/{TRACE}") if TRACE in names else None
-    return RunEvidence(folder, document, tables, trace)
+    return RunEvidence(folder, document, own, trace)
 
 
 def _document(kind: type[Record], files: dict[str, bytes], path: str) -> Record:
