@@ -1,5 +1,6 @@
 """A folder as a sealed bundle: its files, and which of them are not as they were sealed."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,7 +8,7 @@ from kit.bundle.foreign_text import shown
 from kit.bundle.layout import BAG_FILES, PARTIAL, PAYLOAD, SIGNATURE, SIGNATURES
 from kit.bundle.manifest import (
     BAGIT,
-    is_payload_path,
+    format_manifest,
     parse_bag_info,
     parse_payload_manifest,
     parse_tag_manifest,
@@ -84,7 +85,8 @@ def _refuse_top(names: list[str]) -> None:
 
 
 def _refuse_misplaced(path: str, content: bytes) -> None:
-    if path in BAG_FILES or is_payload_path(path):
+    # Below the top the walk has held depth and every name against what a payload may have.
+    if path in BAG_FILES or path.startswith(f"{PAYLOAD}/"):
         return
     if path != SIGNATURE:
         raise BundleError(f"{path}: has no place in a bundle")
@@ -97,23 +99,29 @@ def _refuse_misplaced(path: str, content: bytes) -> None:
 def _faults(files: dict[str, bytes]) -> list[IntegrityFault]:
     faults = _tag_faults(files)
     altered = {fault.path for fault in faults}
-    listed = parse_payload_manifest(files["manifest-sha256.txt"])
     payload = {path: data for path, data in files.items() if path.startswith(f"{PAYLOAD}/")}
-    for path in sorted(listed.keys() | payload.keys()):
-        if path not in payload:
-            faults.append(IntegrityFault(path, "missing", listed[path], "no such file"))
-            continue
-        found = sha256(payload[path])
-        if path not in listed:
-            faults.append(IntegrityFault(path, "unlisted", "not in the manifest", found))
-        elif found != listed[path]:
-            faults.append(IntegrityFault(path, "altered", listed[path], found))
+    found = {path: sha256(data) for path, data in payload.items()}
+    manifest = files["manifest-sha256.txt"]
+    # A manifest has one form. So it need not be read where it is that of these very files.
+    if not found or manifest != format_manifest(found):
+        faults += _payload_faults(parse_payload_manifest(manifest), found)
     if "bag-info.txt" not in altered:
         expected = parse_bag_info(files["bag-info.txt"]).payload_oxum
         oxum = f"{sum(map(len, payload.values()))}.{len(payload)}"
         if oxum != expected and not faults:
             faults.append(IntegrityFault("bag-info.txt", "payload_oxum", expected, oxum))
     return faults
+
+
+def _payload_faults(listed: dict[str, str], found: dict[str, str]) -> Iterator[IntegrityFault]:
+    """Yield where the digests that the manifest lists are not those found."""
+    for path in sorted(listed.keys() | found.keys()):
+        if path not in found:
+            yield IntegrityFault(path, "missing", listed[path], "no such file")
+        elif path not in listed:
+            yield IntegrityFault(path, "unlisted", "not in the manifest", found[path])
+        elif found[path] != listed[path]:
+            yield IntegrityFault(path, "altered", listed[path], found[path])
 
 
 def _tag_faults(files: dict[str, bytes]) -> list[IntegrityFault]:

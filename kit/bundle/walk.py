@@ -7,9 +7,9 @@ look and use cannot matter. POSIX only.
 
 import os
 import stat
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 
 from kit.bundle.foreign_text import shown
@@ -49,56 +49,64 @@ def read_tree(root: Path, refuse_top: Callable[[list[str]], None]) -> dict[str, 
         BundleError: names the entry that is unsafe, unreadable or beyond the limits.
     """
     tree = _Tree({})
-    with _readable("the bundle"):
+    try:
         folder = os.open(root, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
         try:
             if not stat.S_ISDIR(os.fstat(folder).st_mode):
                 raise BundleError("not a bundle: is not a folder")
-            names = _names(folder, "the bundle", tree)
-            refuse_top(names)
-            for name in names:
-                _read_entry(folder, name, name, tree)
+            entries = _entries(folder, "the bundle", tree)
+            refuse_top([entry.name for entry in entries])
+            for entry in entries:
+                _read_entry(folder, entry, entry.name, tree)
         finally:
             os.close(folder)
+    except OSError as error:
+        raise _unreadable("the bundle", error) from None
     return tree.files
 
 
 def _read_folder(folder: int, path: str, tree: _Tree) -> None:
     if path.count("/") + 1 >= MAXIMUM_DEPTH:
         raise BundleError(f"{path}: folders are nested deeper than {MAXIMUM_DEPTH} levels")
-    for name in _names(folder, path, tree):
+    for entry in _entries(folder, path, tree):
+        name = entry.name
         if not is_segment(name):
             raise BundleError(
                 f"{path}: holds {shown(name)}, a name that a bundle may not use", hint=remedy(name)
             )
-        _read_entry(folder, name, f"{path}/{name}", tree)
+        _read_entry(folder, entry, f"{path}/{name}", tree)
 
 
-def _names(folder: int, path: str, tree: _Tree) -> list[str]:
-    names = []
+def _entries(folder: int, path: str, tree: _Tree) -> list[os.DirEntry[str]]:
+    """What lies in a folder, by name."""
+    found = []
     with os.scandir(folder) as entries:
         for entry in entries:
             tree.entries += 1
             if tree.entries > MAXIMUM_FILES:
                 raise BundleError(f"{path}: here the bundle exceeds {MAXIMUM_FILES} entries")
-            names.append(entry.name)
-    return sorted(names)
+            found.append(entry)
+    return sorted(found, key=attrgetter("name"))
 
 
-def _read_entry(folder: int, name: str, path: str, tree: _Tree) -> None:
-    with _readable(path):
-        # Opening a device can act on it, so look first; what counts is the look after opening.
-        _refuse_unsafe(os.stat(name, dir_fd=folder, follow_symlinks=False), path)
-        entry = os.open(name, _SAFE, dir_fd=folder)
+def _read_entry(folder: int, entry: os.DirEntry[str], path: str, tree: _Tree) -> None:
+    try:
+        # Opening a device can act on it, so look first; what counts is the look after opening. The
+        # first look is at what the folder says of its entries, which costs no call of the system.
+        if not entry.is_file(follow_symlinks=False) and not entry.is_dir(follow_symlinks=False):
+            _refuse_unsafe(entry.stat(follow_symlinks=False), path)
+        opened = os.open(entry.name, _SAFE, dir_fd=folder)
         try:
-            facts = os.fstat(entry)
+            facts = os.fstat(opened)
             _refuse_unsafe(facts, path)
             if stat.S_ISDIR(facts.st_mode):
-                _read_folder(entry, path, tree)
+                _read_folder(opened, path, tree)
             else:
-                _read_file(entry, facts.st_size, path, tree)
+                _read_file(opened, facts.st_size, path, tree)
         finally:
-            os.close(entry)
+            os.close(opened)
+    except OSError as error:
+        raise _unreadable(path, error) from None
 
 
 def _refuse_unsafe(facts: os.stat_result, path: str) -> None:
@@ -118,9 +126,9 @@ def _read_file(file: int, size: int, path: str, tree: _Tree) -> None:
     tree.octets += size
     if tree.octets > MAXIMUM_BUNDLE_BYTES:
         raise BundleError(f"{path}: here the bundle exceeds {MAXIMUM_BUNDLE_BYTES} bytes")
-    parts = []
-    left = size + 1
-    while left and (part := os.read(file, left)):
+    parts = [os.read(file, size + 1)]
+    left = size + 1 - len(parts[0])
+    while left > 1 and (part := os.read(file, left)):
         parts.append(part)
         left -= len(part)
     if left != 1:
@@ -134,9 +142,5 @@ def remedy(name: str) -> str:
     return "a desktop left it there: delete it, and it alone" if is_litter else ""
 
 
-@contextmanager
-def _readable(path: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise BundleError(f"{path}: cannot be read: {error.strerror}") from None
+def _unreadable(path: str, error: OSError) -> BundleError:
+    return BundleError(f"{path}: cannot be read: {error.strerror}")
