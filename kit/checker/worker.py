@@ -5,6 +5,7 @@ privileges and its memory is bounded, so that what a hostile bundle can make it 
 `kit.checker.pool` starts it.
 """
 
+import gc
 import json
 import sys
 import time
@@ -21,6 +22,8 @@ from kit.signature import Signers
 MEMORY_BYTES = 3 * 2**30
 """Address space of one worker: six times the largest bundle that the reader accepts."""
 _SIGN_EVERY_S = 1.0
+_MUCH_GARBAGE = 100_000
+"""Three times the objects of an honest bundle; one that makes more has garbage looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,7 @@ class Request:
 
 def serve() -> None:
     """Answer requests until stdin ends."""
+    gc.disable()  # nothing that is imported is garbage
     from kit.bundle.reader import Auditor  # noqa: PLC0415 - the parent needs only `Request`
     from kit.checker.judge import judge  # noqa: PLC0415
     from kit.launch_proof import forget  # noqa: PLC0415
@@ -60,6 +64,8 @@ def serve() -> None:
         pipe.reconfigure(encoding="ascii")  # type: ignore[union-attr] # both are text files
     answers, sys.stdout = sys.stdout, sys.stderr
     last_s = time.monotonic()
+    gc.set_threshold(_MUCH_GARBAGE)
+    gc.enable()
 
     def sign() -> None:
         """Say that a long recomputation goes on."""
@@ -79,6 +85,9 @@ def serve() -> None:
         )
         forget()
         print(json.dumps(to_json(verdict)), file=answers, flush=True)
+        # Garbage is looked for here, and then only in what the next bundle leaves.
+        gc.collect()
+        gc.freeze()
 
 
 def _known(request: Request, digest: str, content: str) -> Verdict | None:
