@@ -165,10 +165,12 @@ def _parse_rows(bodies: Sequence[memoryview], widths: Sequence[int]) -> list[Int
     words = np.frombuffer(text, "<u8", len(text) // 8)
     if len(bodies) == 1 and rows[0] > _MANY_ROWS:
         # The numbers of one column are about as long as each other, and most of them are short.
-        columns = (np.ascontiguousarray(cells.reshape(rows[0], -1).T) for cells in (ends, lengths))
         vectors = np.empty((widths[0], rows[0]), np.int64)
-        sound = all(_parse_cells(words, *column) for column in zip(*columns, vectors, strict=True))
-        return [vectors] if sound else None
+        for first, vector in enumerate(vectors):
+            column = slice(first, None, widths[0])
+            if not _parse_cells(words, ends[column], lengths[column], vector):
+                return None
+        return [vectors]
     values = np.empty(len(ends), np.int64)
     if not _parse_cells(words, ends, lengths, values):
         return None

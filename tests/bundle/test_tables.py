@@ -180,6 +180,86 @@ def test_only_bundle_errors_come_out_of_bytes(body):
             assert str(error).startswith("x: ")  # noqa: PT017 - either outcome is right
 
 
+WIDE = TableContract(
+    "wide.csv",
+    "columns of any number of digits",
+    (
+        Column("a", "", 10**18),
+        Column("t_ns", "", 10**18),
+        Column("digit", "", 9),
+        Column("b", "", 10**18),
+    ),
+    ordered_by="t_ns",
+    strictly=False,
+)
+
+
+def wide(rows, seed=0):
+    """Numbers of every length at every place of a word, and their text."""
+    draw = np.random.default_rng(seed)
+    values = draw.integers(0, 10 ** draw.integers(1, 17, (rows, 4)))
+    values[:, 1].sort()
+    values[:, 2] %= 10
+    lines = [",".join(map(str, row)) for row in values.tolist()]
+    return values, ("a,t_ns,digit,b\n" + "\n".join(lines) + "\n").encode()
+
+
+@pytest.mark.parametrize("rows", [1, 2, 7, 100, 4096, 4097, 40_000])
+def test_numbers_of_every_length_at_every_place(rows):
+    values, data = wide(rows)
+    table = tables.load(WIDE, data, "x")
+    assert np.array_equal(np.stack(list(table.columns.values()), axis=1), values)
+    assert tables.dump(WIDE, table.columns) == data
+
+
+def test_the_least_and_the_greatest_number_of_each_length():
+    numbers = sorted({f(10**n) for n in range(1, 18) for f in (int, lambda power: power - 1)})
+    for shift in range(8):
+        rows = [(10**shift // 10, number, 0, number) for number in numbers]
+        data = "a,t_ns,digit,b\n" + "".join(f"{a},{t},{d},{b}\n" for a, t, d, b in rows)
+        table = tables.load(WIDE, data.encode(), "x")
+        assert np.stack(list(table.columns.values()), axis=1).tolist() == [
+            list(row) for row in rows
+        ]
+
+
+@pytest.mark.parametrize(
+    "cell", [b"", b"01", b"00", b"1234567890123456789", b"9" * 30, b"1 ", b"-1"]
+)
+@pytest.mark.parametrize("rows", [3, 5000])
+@pytest.mark.parametrize("column", range(4))
+def test_a_broken_cell_is_found_wherever_it_stands(cell, rows, column):
+    lines = wide(rows)[1].split(b"\n")
+    for row in (1, rows // 2, rows):
+        cells = lines[row].split(b",")
+        cells[column] = cell
+        broken = b"\n".join([*lines[:row], b",".join(cells), *lines[row + 1 :]])
+        with pytest.raises(BundleError, match=f"row {row}: column {WIDE.columns[column].name} "):
+            tables.load(WIDE, broken, "x")
+
+
+@pytest.mark.parametrize("counts", [[1], [3, 1, 2], [20] * 40, [5000, 1, 9000], []])
+def test_tables_read_together_are_those_read_alone(counts):
+    sources = [(WIDE, wide(rows, seed)[1], f"{seed}.csv") for seed, rows in enumerate(counts)]
+    sources += [(CONTRACT, HEADER + b"1,5,3\n", "other.csv")]
+    together = tables.load_all(sources)
+    assert set(together) == {place for _, _, place in sources}
+    for contract, data, place in sources:
+        alone = tables.load(contract, data, place)
+        assert list(together[place].columns) == list(alone.columns)
+        for name, vector in alone.columns.items():
+            assert together[place][name].tolist() == vector.tolist()
+            assert not together[place][name].flags.writeable
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_one_table_with_a_fault_and_none_is_read(name, at):
+    sources = [(CONTRACT, HEADER + b"1,5,3\n", "a.csv"), (WIDE, wide(50)[1], "b.csv")]
+    sources.insert(at, (CONTRACT, REFUSED[name][0], "bad.csv"))
+    assert tables.load_all(sources) == {}
+
+
 def test_a_million_cells_take_a_moment():
     rows = 200_000
     columns = {
