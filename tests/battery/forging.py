@@ -24,6 +24,15 @@ HOST_TIMES = ("t_ns", "enqueue_start_ns", "enqueue_end_ns")
 _UTC = "%Y-%m-%dT%H:%M:%SZ"
 NO_COUNTER = ("t_ns", "burst_ns", "duration_ns", "enqueue_start_ns", "enqueue_end_ns", "start_ns")
 
+COUNTED_NS = (
+    "sw_power_cap_ns",
+    "sync_boost_ns",
+    "sw_thermal_ns",
+    "hw_thermal_ns",
+    "hw_power_brake_ns",
+)
+"""Counters of `power.csv` that grow with the wall time: event reasons."""
+
 
 def runs(bundle: Bundle, *changes: RunChange, case=None, numbers=None) -> Bundle:
     """Every run changed, or those of one case, or those with these numbers."""
@@ -110,6 +119,11 @@ def _healthy(run):
         for entry in run.document.telemetry.health
     )
     return replace(run, document=with_fields(run.document, telemetry__health=health))
+
+
+def durations(run: RunEvidence) -> np.ndarray:
+    """Nanoseconds of every window."""
+    return run.tables[WINDOWS.file]["duration_ns"]
 
 
 def profiled(windows: Table) -> np.ndarray:
