@@ -131,6 +131,13 @@ def profiled(windows: Table) -> np.ndarray:
     return windows["phase"] == PROFILING
 
 
+def under_load(run: RunEvidence, file: str) -> np.ndarray:
+    """Which samples of a telemetry table were taken between the first window and the last."""
+    edges = window_edges(run.document.timing, run.tables[WINDOWS.file])
+    t_ns = run.tables[file]["t_ns"]
+    return (t_ns >= edges[0]) & (t_ns < edges[-1])
+
+
 def controls(run: RunEvidence, factor: float) -> RunEvidence:
     """Both controls last `factor` as long, and the pilot's period too."""
     found, dispatch = run.document.timing.controls, run.document.dispatch
