@@ -9,7 +9,7 @@ from them, and a seal; `FOLDER` keeps it for the next time. Beside the wall time
 what else runs here, stands the processor time. What is not compliant is named and ends with 1.
 
 What bounds it, in processor time, each the least of many repeats: SHA-256 of a round takes 0.6 s
-(1.8 GB/s); its 810 million draws of operands, which GK203 and GK204 may not do without, 8 s (9.5 ns
+(1.8 GB/s); its 810 million draws of operands, which GK203 and GK204 may not do without, 6 s (7.7 ns
 each: 115 passes of NumPy over arrays in the second-level cache); its CSV 4 s (4 ns a byte).
 """
 
