@@ -21,7 +21,7 @@ from kit.trace import BINS
 CHECKSUM_FACTOR = 0x9E3779B1
 """2^32 over the golden ratio, rounded to odd: spreads small patterns over all 32 bits."""
 _EDGES = np.arange(1, BINS) / (BINS / 2) - 1.0
-_CHUNK = 2**15
+_CHUNK = 2**16
 """Elements recomputed at once: what fits into a processor's cache."""
 _DRAWS = 2**23
 """Different values that one draw can take: `kit.fill.uniform` keeps 23 bits."""
