@@ -7,7 +7,7 @@ that its fill quantises. Scales, which have no sign, fill the upper eight bins.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from kit.trace import BINS
 CHECKSUM_FACTOR = 0x9E3779B1
 """2^32 over the golden ratio, rounded to odd: spreads small patterns over all 32 bits."""
 _EDGES = np.arange(1, BINS) / (BINS / 2) - 1.0
-_CHUNK = 2**15
+_CHUNK = 2**16
 """Elements recomputed at once: what fits into a processor's cache."""
 _DRAWS = 2**23
 """Different values that one draw can take: `kit.fill.uniform` keeps 23 bits."""
@@ -43,20 +43,36 @@ class BufferStatistics:
 def statistics(values: NDArray[np.generic], first: int = 0) -> BufferStatistics:
     """Count the elements of one buffer, or of the part of it that begins at element `first`."""
     words = values.view(np.dtype(f"u{min(values.dtype.itemsize, 4)}")).astype(np.uint32, copy=False)
-    weights = np.arange(len(words), dtype=np.uint32)
-    weights += np.uint32(first * len(words) // len(values))
-    weights *= np.uint32(2 * CHECKSUM_FACTOR % 2**32)
-    weights += np.uint32(CHECKSUM_FACTOR)
     scaled = _scaled(values)
-    # Floors of eighths are exact: the edges are eighths too. The last bin holds 1.0.
-    within = np.abs(scaled) <= 1.0
-    eighths = np.floor((scaled if within.all() else scaled[within]) * (BINS // 2))
-    bins = np.minimum(eighths.astype(np.int64) + BINS // 2, BINS - 1)
+    all_within = scaled.min() >= -1.0 and scaled.max() <= 1.0  # of NaN neither is true
+    within = scaled if all_within else scaled[np.abs(scaled) <= 1.0]
     return BufferStatistics(
         zeros=int(np.count_nonzero(scaled == 0.0)),
-        checksum=int(np.dot(words, weights)),
-        bins=tuple(np.bincount(bins, minlength=BINS).tolist()),
+        checksum=_checksum(words, first * len(words) // len(values)),
+        bins=_bins(within),
     )
+
+
+def _checksum(words: NDArray[np.uint32], first: int) -> int:
+    """Sum of words that are weighed with their places, the first of which is `first`."""
+    own = int(np.einsum("i,i", words, _weights(len(words))))
+    return (own + 2 * CHECKSUM_FACTOR * first * int(words.sum(dtype=np.uint32))) % 2**32
+
+
+@lru_cache(maxsize=2)
+def _weights(count: int) -> NDArray[np.uint32]:
+    places = np.arange(count, dtype=np.uint32)
+    return places * np.uint32(2 * CHECKSUM_FACTOR % 2**32) + np.uint32(CHECKSUM_FACTOR)
+
+
+def _bins(values: NDArray[np.floating[Any]]) -> tuple[int, ...]:
+    """How many values in [-1, 1] lie in each bin."""
+    half = BINS // 2  # floors of eighths are exact: the edges are eighths too
+    eighths = values * values.dtype.type(half)
+    np.floor(eighths, eighths)
+    eighths += half
+    *counts, last, one = np.bincount(eighths.astype(np.uint8), minlength=BINS + 1).tolist()
+    return (*counts, last + one)  # 1.0 belongs to the last bin
 
 
 def buffer_statistics(
@@ -64,12 +80,16 @@ def buffer_statistics(
 ) -> BufferStatistics:
     """Count one buffer as the seed defines it, in parts; calls `going_on` at each of them."""
     count = elements(operands.workload, operands.number_format, surface)
+    kind = counter_type(count)
+    counters = np.arange(min(count, _CHUNK), dtype=kind)
     zeros, checksum, bins = 0, 0, np.zeros(BINS, np.int64)
     for first in range(0, count, _CHUNK):
         if going_on is not None:
             going_on()
-        counters = np.arange(first, min(first + _CHUNK, count), dtype=counter_type(count))
-        found = statistics(operands.elements(surface, buffer_set, counters), first)
+        start = np.array(first, kind)
+        found = statistics(
+            operands.elements(surface, buffer_set, counters[: count - first], start), first
+        )
         zeros, checksum, bins = zeros + found.zeros, checksum + found.checksum, bins + found.bins
     return BufferStatistics(zeros, checksum % 2**32, tuple(bins.tolist()))
 

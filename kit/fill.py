@@ -10,20 +10,35 @@ every scale at one. JAX on a GPU, JAX on a CPU and this module agree bit for bit
 """
 
 import hashlib
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import ml_dtypes  # noqa: F401 - registers bfloat16 and float8 with NumPy
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
 from kit.number_format import NumberFormat
 from kit.plan import Fill
-from kit.surfaces import Input, element_type, shape
+from kit.surfaces import Input, element_type, inputs, shape
 from kit.workload import Workload
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-_PARITY = np.uint32(0x1BD11BDA)
+_PARITY = 0x1BD11BDA
+_MASK = 0xFFFFFFFF
+_WORDS = tuple(np.array(word, np.uint32) for word in range(33))
+"""Small numbers as arrays of no dimension, which an array operation takes fastest: half the time
+that it takes to begin would go into the conversion of a scalar."""
+_ZERO = _WORDS[0]
+_SHIFTS = tuple(tuple((_WORDS[left], _WORDS[32 - left]) for left in row) for row in _ROTATIONS)
+_ONE, _TWO, _THREE = (np.array(value, np.float32) for value in (1.0, 2.0, 3.0))
+_POWER = np.array(np.inf, np.float32).view(np.uint32)
+"""The bits of a float32 that say which power of two it begins with."""
+_FRACTION_BITS = 23
+"""Of a float32; a draw keeps as many."""
+_LINE = 16
+"""Words of a cache line."""
 _STREAMS: dict[Input, int] = {"a": 0, "b": 1, "a_scale": 2**31, "b_scale": 2**31 + 1}
 """Added to twice the set's number: what a buffer's key is folded with."""
 SMALLEST_POWER = 2.0**-23
@@ -31,42 +46,76 @@ SMALLEST_POWER = 2.0**-23
 
 Key = tuple[int, int]
 Keys = tuple[NDArray[np.uint32], NDArray[np.uint32]]
-"""Many keys: both words as columns, to be used with one row of counters for each key."""
+"""Many keys: arrays of their first and of their second words."""
+BufferKeys = NDArray[np.uint32]
+"""Both words (axis 0) of the key of each input (axis 1) of many buffer sets (axis 2)."""
 Counters = NDArray[np.unsignedinteger[Any]]
 """Flat element numbers, uint32 or uint64. 32 bits are enough for most buffers, and less work."""
 
 
 def threefry(
-    key: Key | Keys, high: NDArray[np.uint32], low: NDArray[np.uint32]
+    key: Key | Keys, high: NDArray[np.uint32], low: NDArray[np.uint32], start: Counters = _ZERO
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Threefry-2x32 with 20 rounds over arrays of counters (high, low)."""
-    first, second = (np.atleast_1d(np.asarray(word, np.uint32)) for word in key)
-    schedule = (first, second, first ^ second ^ _PARITY)
-    x1 = low + schedule[1]
-    x0 = np.broadcast_to(high + schedule[0], x1.shape).copy()
-    shifted = np.empty_like(x1)
-    for block in range(5):
-        for rotation in _ROTATIONS[block % 2]:
-            x0 += x1
-            np.left_shift(x1, np.uint32(rotation), out=shifted)
-            x1 >>= np.uint32(32 - rotation)
-            x1 |= shifted
-            x1 ^= x0
-        x0 += schedule[(block + 1) % 3]
-        x1 += schedule[(block + 2) % 3] + np.uint32(block + 1)
+    """Threefry-2x32 with 20 rounds over counters (high, start + low), which broadcast with the key.
+
+    Every step is a pass over whole arrays in place. What it costs to begin one, and what a cache
+    holds, make some 50,000 counters at once the fastest.
+    """
+    first, second = (_plain(np.asarray(word, np.uint32)) for word in key)
+    schedule = (first, second, np.asarray(first ^ second ^ np.uint32(_PARITY)))
+    x0, x1, shifted = _aligned(np.broadcast(*key, high, low, start).shape)
+    with np.errstate():  # which also puts the buffer's size back
+        # A key with a row of counters each: NumPy would copy short rows together into its buffer.
+        np.setbufsize(16)
+        np.add(low, np.asarray(np.add(start, second)), x1)
+        before = np.asarray(np.add(high, first))  # x0, while it is the same for many counters
+        for block in range(5):
+            for left, right in _SHIFTS[block % 2]:
+                np.add(x1, before, x0)
+                before = x0
+                np.left_shift(x1, left, shifted)
+                np.right_shift(x1, right, x1)
+                np.bitwise_or(x1, shifted, x1)
+                np.bitwise_xor(x1, x0, x1)
+            np.add(x0, schedule[(block + 1) % 3], x0)
+            np.add(x1, np.asarray(np.add(schedule[(block + 2) % 3], _WORDS[block + 1])), x1)
     return x0, x1
 
 
+def _plain(word: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """A word that stands alone as an array of no dimension, as `_WORDS` are."""
+    return word.reshape(()) if word.size == 1 else word
+
+
+def _aligned(shape: tuple[int, ...]) -> Iterator[NDArray[np.uint32]]:
+    """Three arrays that begin with a cache line: no vector that is loaded lies in two of them."""
+    count = math.prod(shape)
+    stride = -(-count // _LINE) * _LINE
+    room = np.empty(3 * stride + _LINE, np.uint32)
+    start = -room.ctypes.data % (4 * _LINE) // 4
+    for first in range(start, start + 3 * stride, stride):
+        yield room[first : first + count].reshape(shape)
+
+
 def fold_in(key: Key, data: int) -> Key:
-    """A new key from `key` and a number below 2^32, as `jax.random.fold_in` makes it."""
-    x0, x1 = threefry(key, np.zeros(1, np.uint32), np.array([data], np.uint32))
-    return int(x0[0]), int(x1[0])
+    """A new key from `key` and a number below 2^32, as `jax.random.fold_in` makes it.
+
+    `threefry` at one counter, for which arrays take ten times as long as integers.
+    """
+    schedule = (*key, key[0] ^ key[1] ^ _PARITY)
+    x0, x1 = key[0], (data + key[1]) & _MASK
+    for block in range(5):
+        for left in _ROTATIONS[block % 2]:
+            x0 = (x0 + x1) & _MASK
+            x1 = ((x1 << left | x1 >> (32 - left)) & _MASK) ^ x0
+        x0 = (x0 + schedule[(block + 1) % 3]) & _MASK
+        x1 = (x1 + schedule[(block + 2) % 3] + block + 1) & _MASK
+    return x0, x1
 
 
-def folds(key: Key, data: NDArray[np.uint32]) -> Keys:
-    """The keys that `fold_in` makes of many numbers."""
-    x0, x1 = threefry(key, np.zeros_like(data), data)
-    return x0[:, np.newaxis], x1[:, np.newaxis]
+def folds(key: Key | Keys, data: NDArray[np.uint32]) -> Keys:
+    """The keys that `fold_in` makes of many numbers, with one key or each with its own."""
+    return threefry(key, _ZERO, data)
 
 
 def counter_type(elements: int) -> type[np.unsignedinteger[Any]]:
@@ -74,26 +123,31 @@ def counter_type(elements: int) -> type[np.unsignedinteger[Any]]:
     return np.uint32 if elements <= 2**32 else np.uint64
 
 
-def unit(key: Key | Keys, counters: Counters) -> NDArray[np.float32]:
-    """float32 values in [0, 1) at the given flat element numbers."""
-    high = np.zeros(1, np.uint32)
+def unit(key: Key | Keys, counters: Counters, start: Counters = _ZERO) -> NDArray[np.float32]:
+    """float32 values in [0, 1) at the flat element numbers `start + counters`."""
+    values = _mantissas(key, counters, start, _ONE)
+    return np.subtract(values, _ONE, values)
+
+
+def uniform(key: Key | Keys, counters: Counters, start: Counters = _ZERO) -> NDArray[np.float32]:
+    """float32 values in [-1, 1) at the flat element numbers `start + counters`."""
+    values = _mantissas(key, counters, start, _TWO)  # 2 + 2v, which less 3 is exact
+    return np.subtract(values, _THREE, values)
+
+
+def _mantissas(
+    key: Key | Keys, counters: Counters, start: Counters, power: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Draws v as float32 values `power`·(1 + v), by their bits."""
+    high = _ZERO
     if counters.dtype == np.uint64:
+        counters, start = start + counters, _ZERO
         high = (counters >> np.uint64(32)).astype(np.uint32)
-    bits, other = threefry(key, high, counters.astype(np.uint32, copy=False))
-    bits ^= other
-    bits >>= np.uint32(9)
-    bits |= np.uint32(0x3F800000)
-    values = bits.view(np.float32)
-    values -= np.float32(1.0)
-    return values
-
-
-def uniform(key: Key | Keys, counters: Counters) -> NDArray[np.float32]:
-    """float32 values in [-1, 1) at the given flat element numbers."""
-    values = unit(key, counters)
-    values *= np.float32(2.0)
-    values -= np.float32(1.0)
-    return values
+    bits, other = threefry(key, high, counters.astype(np.uint32, copy=False), start)
+    np.bitwise_xor(bits, other, bits)
+    np.right_shift(bits, _WORDS[9], bits)
+    np.bitwise_or(bits, power.view(np.uint32), bits)
+    return bits.view(np.float32)
 
 
 def quantize(values: NDArray[np.float32], kind: str) -> NDArray[np.generic]:
@@ -107,10 +161,35 @@ def quantize(values: NDArray[np.float32], kind: str) -> NDArray[np.generic]:
     return scaled.astype(np.dtype(kind))
 
 
-def drawn(surface: Input, key: Key | Keys, counters: Counters, kind: str) -> NDArray[np.generic]:
-    """Elements of one surface in its type: signed operands, unsigned scales (clause M20)."""
+def rounded(values: NDArray[np.float32], kind: str) -> NDArray[np.float32]:
+    """Float32 draws as `quantize` would cast them, still as float32 and in place; -0.0 becomes 0.0.
+
+    A cast to a narrow type and back takes many times as long as adding a number so large that the
+    sum keeps no more digits than the type does, and taking it away again: both round to even.
+    """
+    if kind == "float8_e8m0fnu":
+        values[...] = quantize(values, kind)
+        return values
+    if kind == "int8":
+        np.multiply(values, np.float32(127.0), values)
+        return np.rint(values, values)
+    limits = ml_dtypes.finfo(kind)  # type: ignore[no-untyped-call]
+    if limits.nmant < _FRACTION_BITS:
+        large = np.bitwise_and(values.view(np.uint32), _POWER).view(np.float32)
+        if limits.smallest_subnormal > SMALLEST_POWER:  # else every small draw is exact
+            np.maximum(large, np.float32(limits.smallest_normal), out=large)
+        np.multiply(large, np.float32(1.5 * 2 ** (_FRACTION_BITS - limits.nmant)), large)
+        np.add(values, large, values)
+        np.subtract(values, large, values)
+    return values
+
+
+def drawn(
+    surface: Input, key: Key | Keys, counters: Counters, start: Counters = _ZERO
+) -> NDArray[np.float32]:
+    """Draws of one surface, not yet cast: signed operands, unsigned scales (clause M20)."""
     draw = unit if surface.endswith("scale") else uniform
-    return quantize(draw(key, counters), kind)
+    return draw(key, counters, start)
 
 
 def fill_seed(seed: int, challenge: str | None, case: str) -> str:
@@ -138,6 +217,13 @@ def buffer_key(seed: str, surface: Input, buffer_set: int) -> Key:
     return fold_in(key_of(seed), 2 * buffer_set + _STREAMS[surface])
 
 
+def buffer_numbers(sets: NDArray[np.integer[Any]]) -> NDArray[np.uint32]:
+    """What a seed is folded with for the keys of A, B and their scales (axis 0), set by set."""
+    streams = np.array([*_STREAMS.values()], np.int64)
+    numbers: NDArray[np.int64] = streams[:, np.newaxis] + 2 * sets.astype(np.int64)
+    return numbers.astype(np.uint32)
+
+
 @dataclass(frozen=True, slots=True)
 class Operands:
     """The operand buffers of one case, as the seed defines them, without any of them in memory."""
@@ -147,64 +233,81 @@ class Operands:
     fill: Fill
     seed: str
 
-    def rows_of_a(
-        self, sets: NDArray[np.int64], batch: NDArray[np.int64], rows: NDArray[np.int64]
+    def keys(self, sets: NDArray[np.integer[Any]]) -> BufferKeys:
+        """The keys of each input of each of the sets."""
+        numbers = buffer_numbers(sets)[: len(inputs(self.number_format))]
+        return np.stack(folds(key_of(self.seed), numbers))
+
+    def vectors(
+        self,
+        operands: Sequence[Input],
+        keys: BufferKeys,
+        batch: NDArray[np.int64],
+        places: NDArray[np.int64],
+        part: slice = slice(None),
     ) -> NDArray[np.float64]:
-        """A[row, :] of the formula, whatever its layout in memory, times its scales.
+        """A[row, part] or B[part, column] of the formula, in any layout, times their scales.
 
         Args:
-            sets: rotation set of each of S buffers.
+            operands: one of them, or both, which are drawn as one.
+            keys: of S buffers.
             batch: matrix within each of them, (S,).
-            rows: the same number of rows of each, (S, R).
+            places: the same number of rows of A, or of columns of B, of each, (operands, S, R).
+            part: elements along K, whole blocks of scales.
 
         Returns:
-            Values of shape (S, R, K).
+            Values of shape (operands, S, R, length of the part).
         """
-        return self._scaled(("a", "a_scale"), sets, batch, rows)
+        first, end, _ = part.indices(self.workload.k)
+        values = self._drawn(operands, keys, batch, places, range(first, end))
+        block = self.number_format.block
+        if block:
+            blocks = range(first // block, end // block)
+            scales: list[Input] = ["a_scale" if name == "a" else "b_scale" for name in operands]
+            values *= np.repeat(self._drawn(scales, keys, batch, places, blocks), block, axis=-1)
+        return values
 
-    def columns_of_b(
-        self, sets: NDArray[np.int64], batch: NDArray[np.int64], columns: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
-        """B[:, column] of the formula, as `rows_of_a`: shape (S, C, K)."""
-        return self._scaled(("b", "b_scale"), sets, batch, columns)
-
-    def _scaled(self, names: tuple[Input, Input], *place: NDArray[np.int64]) -> NDArray[np.float64]:
-        values = self._vectors(names[0], *place)
-        if not self.number_format.block:
-            return values
-        scales = self._vectors(names[1], *place)
-        return values * np.repeat(scales, self.number_format.block, axis=-1)
-
-    def _vectors(
+    def _drawn(
         self,
-        surface: Input,
-        sets: NDArray[np.int64],
+        surfaces: Sequence[Input],
+        keys: BufferKeys,
         batch: NDArray[np.int64],
-        indices: NDArray[np.int64],
+        places: NDArray[np.int64],
+        part: range,
     ) -> NDArray[np.float64]:
+        if self.fill == "zero":
+            return np.full((*places.shape, len(part)), _constant(surfaces[0]))
+        strides = [self._strides(name) for name in surfaces]
+        kind = counter_type(self.workload.batch * max(size for size, _, _ in strides))
+        start = np.empty((*places.shape, 1), kind)
+        steps = np.empty((len(surfaces), 1, 1, len(part)), kind)
+        for i, (size, along_k, across) in enumerate(strides):
+            first = batch * size + part.start * along_k
+            start[i, ..., 0] = first[:, np.newaxis] + places[i] * across
+            steps[i] = np.arange(0, len(part) * along_k, along_k)
+        own = inputs(self.number_format).index(surfaces[0])
+        key = keys[:, own : own + len(surfaces), :, np.newaxis, np.newaxis]
+        draws = drawn(surfaces[0], (key[0], key[1]), steps, start)
+        for name, values in zip(surfaces, draws, strict=True):
+            rounded(values, element_type(self.number_format, name))
+        return draws.astype(np.float64)
+
+    def _strides(self, surface: Input) -> tuple[int, int, int]:
+        """Elements of one matrix, and those from one to the next along K and across it."""
         rows, columns = shape(self.workload, self.number_format, surface)
         is_a = surface.startswith("a")
         k_is_contiguous = is_a == (self.workload.layout[0 if is_a else 1] == "n")
-        k = columns if k_is_contiguous else rows
-        if self.fill == "zero":
-            return np.full((*indices.shape, k), _constant(surface))
-        along_k, across = (1, columns) if k_is_contiguous else (columns, 1)
-        first = batch[:, np.newaxis] * (rows * columns) + indices * across
-        kind = counter_type(self.workload.batch * rows * columns)
-        steps = (np.arange(k) * along_k).astype(kind)
-        counters = first.astype(kind)[:, :, np.newaxis] + steps
-        numbers = 2 * sets + _STREAMS[surface]
-        keys = folds(key_of(self.seed), numbers.astype(np.uint32))
-        flat = counters.reshape(len(sets), -1)
-        values = drawn(surface, keys, flat, element_type(self.number_format, surface))
-        return values.astype(np.float64).reshape(counters.shape)
+        return (rows * columns, *((1, columns) if k_is_contiguous else (columns, 1)))
 
-    def elements(self, surface: Input, buffer_set: int, counters: Counters) -> NDArray[np.generic]:
-        """Elements of one buffer at flat positions in memory, in the surface's type."""
+    def elements(
+        self, surface: Input, buffer_set: int, counters: Counters, start: Counters = _ZERO
+    ) -> NDArray[np.generic]:
+        """Elements `start + counters` of one buffer, in memory's order and the surface's type."""
         kind = element_type(self.number_format, surface)
         if self.fill == "zero":
             return np.full(len(counters), _constant(surface), np.dtype(kind))
-        return drawn(surface, buffer_key(self.seed, surface, buffer_set), counters, kind)
+        key = buffer_key(self.seed, surface, buffer_set)
+        return quantize(drawn(surface, key, counters, start), kind)
 
 
 def _constant(surface: Input) -> float:

@@ -1,18 +1,21 @@
 """Is a sampled output the product of the seed's operands? Positions, reference, allowed error."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kit.fill import Operands, folds, key_of, threefry
+from kit.fill import BufferKeys, Operands, buffer_numbers, fold_in, folds, key_of
 from kit.number_format import NumberFormat
+from kit.surfaces import inputs
 from kit.trace import Table
 from kit.workload import Workload
 
 _PIECE = 2**16
-"""Elements of A that are recomputed at once."""
+"""Elements of A and B that are recomputed at once, about: what a processor's cache holds."""
 _SAFETY = 6.0
 """Standard deviations of the random-walk error model that an honest output may be off."""
 
@@ -31,20 +34,79 @@ def grid_side(sets: int) -> int:
     return 4 if sets <= 8 else 2 if sets <= 64 else 1
 
 
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """What decides a sample: the operands, the rotation's sets, the run's sample seed."""
+
+    operands: Operands
+    sets: int
+    seed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Where one run's S output buffers are sampled, and with what keys its inputs were filled.
+
+    The matrix of each is `batch` (S,); its `rows` and `columns` (S, side) are sorted, and may hold
+    repeats. One product is recomputed for every crossing of them.
+    """
+
+    operands: Operands
+    keys: BufferKeys
+    batch: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+
+
 def sample_grid(seed: str, workload: Workload, sets: int, buffer_set: int) -> Grid:
     """Positions to sample in one output buffer, drawn from the run's sample seed."""
-    batch, rows, columns = _draws(seed, workload, sets, np.array([buffer_set], np.uint32))
+    key = fold_in(key_of(seed), buffer_set)
+    bits, _ = folds(key, np.arange(2 * grid_side(sets) + 1, dtype=np.uint32))
+    batch, rows, columns = _positions(bits[np.newaxis], workload)
     return Grid(int(batch[0]), *(tuple(np.unique(drawn).tolist()) for drawn in (rows, columns)))
 
 
-def _draws(
-    seed: str, workload: Workload, sets: int, chosen: NDArray[np.uint32]
+def samples(asked: Sequence[Sampling]) -> list[Sample]:
+    """The samples of many runs, drawn together: a few draws take as long as some thousand."""
+    if not asked:
+        return []
+    sets = [run.sets for run in asked]
+    chosen = _counted(sets)
+    most = max(len(inputs(run.operands.number_format)) for run in asked)
+    numbers = np.vstack([chosen, buffer_numbers(chosen)[:most]])
+    seeds = [[key_of(run.seed), *most * [key_of(run.operands.seed)]] for run in asked]
+    words = np.repeat(np.array(seeds, np.uint32), sets, axis=0).T
+    keys = np.stack(folds((words[0], words[1]), numbers))
+    draws = [2 * grid_side(count) + 1 for count in sets]
+    of_each = np.repeat(draws, sets)
+    own = np.repeat(keys[:, 0], of_each, axis=1)
+    bits, _ = folds((own[0], own[1]), _counted(of_each))
+    found = []
+    for run, count in zip(asked, draws, strict=True):
+        mine, keys = np.split(keys, [run.sets], axis=2)
+        drawn, bits = np.split(bits, [run.sets * count])
+        place = _positions(drawn.reshape(run.sets, count), run.operands.workload)
+        found.append(Sample(run.operands, mine[:, 1:], *place))
+    return found
+
+
+def sample_of(operands: Operands, sets: int, seed: str) -> Sample:
+    """The sample of one run."""
+    return samples([Sampling(operands, sets, seed)])[0]
+
+
+def _counted(lengths: Sequence[int] | NDArray[np.int64]) -> NDArray[np.uint32]:
+    """0, 1, ... for each of the lengths, one after the other."""
+    ends = np.cumsum(lengths)
+    return (np.arange(sum(lengths)) - np.repeat(ends - lengths, lengths)).astype(np.uint32)
+
+
+def _positions(
+    bits: NDArray[np.uint32], workload: Workload
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Matrix (S,), rows and columns (S, side) of S buffers; both sorted, and may hold repeats."""
-    side = grid_side(sets)
-    counters = np.arange(2 * side + 1, dtype=np.uint32)[np.newaxis]
-    bits, _ = threefry(folds(key_of(seed), chosen), np.zeros_like(counters), counters)
+    """Matrix, rows and columns that the draws (S, 2 side + 1) of S buffers choose."""
     draws = bits.astype(np.int64)
+    side = draws.shape[1] // 2
     rows = np.sort(draws[:, :side] % workload.m, axis=1)
     columns = np.sort(draws[:, side : 2 * side] % workload.n, axis=1)
     return draws[:, -1] % workload.batch, rows, columns
@@ -128,53 +190,50 @@ def allowed_error(
     return number_format.output_epsilon * np.abs(reference) + spread
 
 
-def compare(operands: Operands, sets: int, seed: str, outputs: Table) -> Comparison:
+def compare(sample: Sample, outputs: Table) -> Comparison:
     """Recompute every sampled output from the seed.
 
     Args:
-        operands: what the seed says the buffers hold.
-        sets: rotation sets of the run; every one must be sampled.
-        seed: the run's sample seed.
-        outputs: table `kit.trace.OUTPUTS`.
+        sample: what the seeds draw.
+        outputs: table `kit.trace.OUTPUTS`; every set must be sampled.
 
     Raises:
         ValueError: the positions are not those that the seed draws, in order.
     """
-    chosen = np.arange(sets)
-    batch, rows, columns = _draws(seed, operands.workload, sets, chosen.astype(np.uint32))
-    kept = _is_first(rows)[:, :, np.newaxis] & _is_first(columns)[:, np.newaxis, :]
+    rows, columns = sample.rows[:, :, np.newaxis], sample.columns[:, np.newaxis, :]
+    kept = _is_first(sample.rows)[:, :, np.newaxis] & _is_first(sample.columns)[:, np.newaxis, :]
     places = {
-        "set": chosen[:, np.newaxis, np.newaxis],
-        "batch": batch[:, np.newaxis, np.newaxis],
-        "row": rows[:, :, np.newaxis],
-        "column": columns[:, np.newaxis, :],
+        "set": np.arange(len(kept))[:, np.newaxis, np.newaxis],
+        "batch": sample.batch[:, np.newaxis, np.newaxis],
+        "row": rows,
+        "column": columns,
     }
     for name, place in places.items():
         if not np.array_equal(outputs[name], np.broadcast_to(place, kept.shape)[kept]):
             raise ValueError("the sampled positions are not those that plan and run number draw")
-    values = output_values(outputs["bits_high"], outputs["bits_low"], operands.number_format)
-    piece = max(1, _PIECE // (rows.shape[1] * operands.workload.k))
-    reference, allowed = np.empty(kept.shape), np.empty(kept.shape)
-    for first in range(0, sets, piece):
-        part = slice(first, first + piece)
-        reference[part], allowed[part] = _reference(
-            operands, chosen[part], batch[part], rows[part], columns[part]
-        )
+    row = sample.operands.number_format
+    values = output_values(outputs["bits_high"], outputs["bits_low"], row)
+    reference, rms = _products(sample)
+    allowed = allowed_error(row, reference, rms, sample.operands.workload.k)
     return Comparison(values, reference[kept], allowed[kept])
 
 
-def _reference(
-    operands: Operands,
-    sets: NDArray[np.int64],
-    batch: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    columns: NDArray[np.int64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Exact products of some sets and their allowed errors, both (sets, rows, columns)."""
-    left = operands.rows_of_a(sets, batch, rows)
-    right = operands.columns_of_b(sets, batch, columns).transpose(0, 2, 1)
-    reference, k = left @ right, operands.workload.k
-    if operands.number_format.is_integer:
-        return reference, allowed_error(operands.number_format, reference, 0.0, k)
-    rms = np.sqrt(np.square(left) @ np.square(right) / k)
-    return reference, allowed_error(operands.number_format, reference, rms, k)
+def _products(sample: Sample) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Exact products, and the root mean square of what each adds up: both (S, side, side)."""
+    operands, k = sample.operands, sample.operands.workload.k
+    sets, side = sample.rows.shape
+    reference, squares = np.zeros((2, sets, side, side))
+    block = operands.number_format.block or 1
+    many = -(-sets // max(1, round(sets * 2 * side * k / _PIECE)))
+    long = block * -(-k // block // max(1, round(2 * side * k / _PIECE)))
+    places = np.stack([sample.rows, sample.columns])
+    for first, start in product(range(0, sets, many), range(0, k, long)):
+        some, part = slice(first, first + many), slice(start, start + long)
+        left, right = operands.vectors(
+            ("a", "b"), sample.keys[:, :, some], sample.batch[some], places[:, some], part
+        )
+        right = right.transpose(0, 2, 1)
+        reference[some] += left @ right
+        if not operands.number_format.is_integer:
+            squares[some] += np.square(left, left) @ np.square(right, right)
+    return reference, np.sqrt(squares / k)

@@ -83,9 +83,11 @@ def outputs_table(operands, sets, seed):
     rows = []
     for buffer_set in range(sets):
         grid = sample_grid(seed, operands.workload, sets, buffer_set)
-        place = np.array([buffer_set]), np.array([grid.batch])
-        left = operands.rows_of_a(*place, np.array([grid.rows]))[0]
-        right = operands.columns_of_b(*place, np.array([grid.columns]))[0]
+        place = operands.keys(np.array([buffer_set])), np.array([grid.batch])
+        left, right = (
+            operands.vectors([name], *place, np.array([[indices]]))[0, 0]
+            for name, indices in (("a", grid.rows), ("b", grid.columns))
+        )
         product = (left @ right.T).astype(operands.number_format.output)
         for (i, j), bits in np.ndenumerate(output_bits(product)):
             place = [buffer_set, grid.batch, grid.rows[i], grid.columns[j]]

@@ -7,7 +7,7 @@ from jax import lax
 
 from kit.fill import Operands
 from kit.number_format import number_format
-from kit.numerics import compare, output_bits, sample_grid
+from kit.numerics import compare, output_bits, sample_grid, sample_of
 from kit.surfaces import elements, shape
 from kit.trace import OUTPUTS, Table
 from kit.workload import Workload
@@ -87,7 +87,9 @@ def outputs_of(operands, product, sets=SETS, seed=SAMPLE_SEED):
 
 
 def agrees(operands, product, sets=SETS):
-    return compare(operands, sets, SAMPLE_SEED, outputs_of(operands, product, sets)).agrees
+    return compare(
+        sample_of(operands, sets, SAMPLE_SEED), outputs_of(operands, product, sets)
+    ).agrees
 
 
 def honest(name):

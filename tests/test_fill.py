@@ -24,6 +24,7 @@ from kit.fill import (
     folds,
     key_of,
     quantize,
+    rounded,
     sample_seed,
     threefry,
     uniform,
@@ -68,7 +69,7 @@ def test_conformance_vectors_of_key_7(name, digest):
 )
 def test_vectors_of_scaled_formats(name, surface, digest):
     """Of JAX 0.10.2 and 0.11.2 on a processor."""
-    values = drawn(surface, (0, 7), MEGABYTE, element_type(number_format(name), surface))
+    values = quantize(drawn(surface, (0, 7), MEGABYTE), element_type(number_format(name), surface))
     assert hashlib.sha256(values.tobytes()).hexdigest()[:10] == digest
 
 
@@ -114,7 +115,7 @@ def test_every_surface_is_what_the_backend_fills_it_with(row, surface):
         key = np.array([5, 6], np.uint32)
         filled = np.asarray(filler(row, surface, "uniform", device)(key, (64, 64)))
     kind = element_type(row, surface)
-    found = drawn(surface, (5, 6), np.arange(4096, dtype=np.uint64), kind)
+    found = quantize(drawn(surface, (5, 6), np.arange(4096, dtype=np.uint64)), kind)
     assert found.dtype == filled.dtype == np.dtype(kind)
     assert found.tobytes() == filled.tobytes()
 
@@ -133,6 +134,30 @@ def test_int8_holds_the_whole_range_and_not_the_truncated_one():
     assert 0.003 < np.mean(values == 0) < 0.005
 
 
+@pytest.mark.parametrize("kind", sorted({row.a for row in FORMATS.values()} | {"float8_e8m0fnu"}))
+@pytest.mark.parametrize("signed", [True, False])
+def test_rounding_without_a_cast_is_the_cast_for_every_draw(kind, signed):
+    """A draw keeps 23 bits, so all of them can be rounded."""
+    draws = np.arange(2**23, dtype=np.uint32).astype(np.float32) / np.float32(2**23)
+    if signed:
+        draws = draws * np.float32(2) - np.float32(1)
+    wanted = quantize(draws, kind).astype(np.float64)
+    assert np.array_equal(rounded(draws, kind), wanted)
+
+
+def test_many_keys_each_with_its_own_counters_are_one_after_the_other():
+    draw = np.random.default_rng(1)
+    keys = draw.integers(0, 2**32, (2, 5, 1), np.uint32)
+    starts = draw.integers(0, 2**32, (5, 1), np.uint32)
+    steps = np.arange(700, dtype=np.uint32) * np.uint32(9_999_991)
+    together = uniform((keys[0], keys[1]), steps, starts)
+    for i in range(5):
+        counters = (starts[i] + steps).astype(np.uint64)
+        alone = uniform((int(keys[0, i, 0]), int(keys[1, i, 0])), counters)
+        assert np.array_equal(together[i], alone)
+    assert np.getbufsize() == 8192  # NumPy's own, as before
+
+
 @pytest.mark.parametrize("layout", get_args(Layout))
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize("name", ["bf16", "fp64", "int8"])
@@ -147,29 +172,36 @@ def test_any_row_and_column_is_that_of_the_whole_array(layout, batch, name):
         if layout["ab".index(operand)] == "t":
             whole = np.swapaxes(whole, 1, 2)
         for matrix in range(batch):
-            place = np.array([5]), np.array([matrix])
+            place = operands.keys(np.array([5])), np.array([matrix])
             if operand == "a":
                 assert whole[matrix].shape == (24, 12)
-                found = operands.rows_of_a(*place, np.array([[0, 11, 23]]))
-                assert np.array_equal(found[0], whole[matrix, [0, 11, 23]])
+                found = operands.vectors(["a"], *place, np.array([[[0, 11, 23]]]))
+                assert np.array_equal(found[0, 0], whole[matrix, [0, 11, 23]])
             else:
                 assert whole[matrix].shape == (12, 20)
-                found = operands.columns_of_b(*place, np.array([[0, 7, 19]]))
-                assert np.array_equal(found[0], whole[matrix][:, [0, 7, 19]].T)
+                found = operands.vectors(["b"], *place, np.array([[[0, 7, 19]]]))
+                assert np.array_equal(found[0, 0], whole[matrix][:, [0, 7, 19]].T)
 
 
 def test_many_sets_at_once_are_each_of_them_alone():
     workload = Workload("w", m=24, n=20, k=12, batch=3, layout="tn")
     operands = Operands(workload, number_format("fp16"), "uniform", SEED)
     sets, batch = np.array([7, 0, 2**20]), np.array([2, 0, 1])
-    rows = np.array([[1, 5], [23, 0], [4, 4]])
-    together = operands.rows_of_a(sets, batch, rows)
-    assert together.shape == (3, 2, 12)
+    places = np.array([[[1, 5], [23, 0], [4, 4]], [[19, 0], [2, 3], [7, 7]]])
+    together = operands.vectors(["a", "b"], operands.keys(sets), batch, places)
+    assert together.shape == (2, 3, 2, 12)
     for i in range(3):
-        alone = operands.rows_of_a(sets[[i]], batch[[i]], rows[[i]])
-        assert np.array_equal(together[i], alone[0])
+        keys = operands.keys(sets[[i]])
+        for j, name in enumerate("ab"):
+            alone = operands.vectors([name], keys, batch[[i]], places[[j]][:, [i]])
+            assert np.array_equal(together[j, i], alone[0, 0])
+    parts = [
+        operands.vectors(["a", "b"], operands.keys(sets), batch, places, slice(start, start + 5))
+        for start in (0, 5, 10)
+    ]
+    assert np.array_equal(np.concatenate(parts, axis=-1), together)
     keys = folds(key_of(SEED), np.array([0, 1, 9], np.uint32))
-    assert [(int(a[0]), int(b[0])) for a, b in zip(*keys, strict=True)] == [
+    assert [(int(a), int(b)) for a, b in zip(*keys, strict=True)] == [
         fold_in(key_of(SEED), data) for data in (0, 1, 9)
     ]
 
@@ -180,7 +212,8 @@ def test_a_zero_fill_is_zero_in_the_operands_type():
     values = operands.elements("a", 0, MEGABYTE[:256])
     assert values.dtype == ml_dtypes.float8_e4m3fn
     assert values.tobytes() == bytes(256)
-    assert not operands.columns_of_b(np.array([1]), np.array([0]), np.array([[3]])).any()
+    keys = operands.keys(np.array([1]))
+    assert not operands.vectors(["b"], keys, np.array([0]), np.array([[[3]]])).any()
 
 
 @pytest.mark.parametrize("name", ["mxfp8", "nvfp4"])
@@ -190,7 +223,7 @@ def test_rows_carry_their_scales(name, layout):
     row = number_format(name)
     workload = Workload("w", m=48, n=32, k=64, batch=2, layout=layout)
     operands = Operands(workload, row, "uniform", SEED)
-    for operand, take in (("a", operands.rows_of_a), ("b", operands.columns_of_b)):
+    for operand in ("a", "b"):
         whole = {}
         for surface in (operand, f"{operand}_scale"):
             count = elements(workload, row, surface)
@@ -200,15 +233,17 @@ def test_rows_carry_their_scales(name, layout):
         if (layout["ab".index(operand)] == "t") == (operand == "a"):
             whole = {surface: np.swapaxes(values, 1, 2) for surface, values in whole.items()}
         scaled = whole[operand] * np.repeat(whole[f"{operand}_scale"], row.block, axis=2)
-        found = take(np.array([3]), np.array([1]), np.array([[0, 17, 31]]))
-        assert np.array_equal(found[0], scaled[1, [0, 17, 31]])
+        place = operands.keys(np.array([3])), np.array([1]), np.array([[[0, 17, 31]]])
+        for part in (slice(None), slice(32), slice(32, 64)):
+            found = operands.vectors([operand], *place, part)
+            assert np.array_equal(found[0, 0], scaled[1, [0, 17, 31], part])
 
 
 def test_a_zero_fill_leaves_scales_at_one():
     operands = Operands(Workload("w", 16, 16, 32, 1, "nt"), number_format("mxfp8"), "zero", SEED)
     assert set(operands.elements("b_scale", 0, MEGABYTE[:16]).tolist()) == {1.0}
-    place = np.array([0]), np.array([0]), np.array([[0, 5]])
-    assert not operands.rows_of_a(*place).any()
+    place = operands.keys(np.array([0])), np.array([0]), np.array([[[0, 5]]])
+    assert not operands.vectors(["a"], *place).any()
 
 
 def test_each_buffer_has_its_own_key_whatever_their_number():

@@ -10,7 +10,7 @@ from kit.backends.jax_product import array_shape
 from kit.backends.jax_product import product as traced
 from kit.errors import MeasurementError
 from kit.number_format import FORMATS, number_format
-from kit.numerics import compare
+from kit.numerics import compare, sample_of
 from kit.surfaces import elements, inputs
 from products import SAMPLE_SEED, SETS, agrees, multiply, operands_of, outputs_of, whole, workload
 
@@ -36,7 +36,7 @@ def test_hoppers_shorter_fp8_sums_agree(name, k):
     operands = operands_of(workload(name, k), name)
     output = np.dtype(number_format(name).output)
     outputs = outputs_of(operands, lambda a, b, _: fp8_sums(a, b).astype(output))
-    found = compare(operands, SETS, SAMPLE_SEED, outputs)
+    found = compare(sample_of(operands, SETS, SAMPLE_SEED), outputs)
     assert found.agrees
     if k == 4096 and output == np.float32:
         error = np.abs(found.values - found.reference)

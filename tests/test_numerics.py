@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kit.number_format import FORMATS, number_format
-from kit.numerics import compare
+from kit.numerics import compare, sample_of
 from kit.workload import Workload
 from products import (
     SAMPLE_SEED,
@@ -42,7 +42,7 @@ def test_the_operands_of_another_seed_do_not_agree(name):
     operands = operands_of(workload(name), name)
     other = operands_of(workload(name), name, seed="7766554433221100")
     outputs = outputs_of(other, honest(name))
-    assert not compare(operands, SETS, SAMPLE_SEED, outputs).agrees
+    assert not compare(sample_of(operands, SETS, SAMPLE_SEED), outputs).agrees
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -128,7 +128,7 @@ def test_int8_sums_that_saturate_do_not_agree():
 def test_no_allowance_covers_what_is_no_number(value):
     operands = operands_of(workload("fp32"), "fp32")
     outputs = outputs_of(operands, lambda a, b, _: np.full_like(multiply(a, b, "fp32"), value))
-    found = compare(operands, SETS, SAMPLE_SEED, outputs)
+    found = compare(sample_of(operands, SETS, SAMPLE_SEED), outputs)
     assert not found.agrees
     assert not np.isfinite(found.values[found.worst])
 
@@ -137,7 +137,7 @@ def test_the_worst_element_is_the_one_farthest_off():
     operands = operands_of(workload("fp32"), "fp32")
     outputs = outputs_of(operands, honest("fp32"))
     outputs["bits_low"][7] ^= 1 << 23
-    assert compare(operands, SETS, SAMPLE_SEED, outputs).worst == 7
+    assert compare(sample_of(operands, SETS, SAMPLE_SEED), outputs).worst == 7
 
 
 @pytest.mark.parametrize("column", ["set", "batch", "row", "column"])
@@ -146,11 +146,11 @@ def test_positions_other_than_the_drawn_ones_are_refused(column):
     outputs = outputs_of(operands, honest("fp32"))
     outputs[column][3] += 1
     with pytest.raises(ValueError, match="positions are not those"):
-        compare(operands, SETS, SAMPLE_SEED, outputs)
+        compare(sample_of(operands, SETS, SAMPLE_SEED), outputs)
 
 
 def test_a_missing_set_is_refused():
     operands = operands_of(workload("fp32"), "fp32")
     outputs = outputs_of(operands, honest("fp32"))
     with pytest.raises(ValueError, match="positions are not those"):
-        compare(operands, SETS, SAMPLE_SEED, outputs.rows(outputs["set"] < SETS - 1))
+        compare(sample_of(operands, SETS, SAMPLE_SEED), outputs.rows(outputs["set"] < SETS - 1))

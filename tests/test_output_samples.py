@@ -8,12 +8,15 @@ from hypothesis import strategies as st
 from kit.fill import Operands
 from kit.number_format import FORMATS, number_format
 from kit.numerics import (
+    Sampling,
     allowed_error,
     compare,
     grid_side,
     output_bits,
     output_values,
     sample_grid,
+    sample_of,
+    samples,
 )
 from kit.trace import OUTPUTS, Table
 from kit.workload import Workload
@@ -63,6 +66,25 @@ def test_integers_are_exact_and_the_allowance_grows_with_k():
         assert (long > short).all()
 
 
+def test_samples_of_many_runs_are_each_of_them_alone():
+    shapes = (("mxfp8", 3, "nt"), ("int8", 70, "nt"), ("bf16", 9, "tn"))
+    asked = []
+    for i, (name, sets, layout) in enumerate(shapes):
+        work = Workload("w", 64, 96, 64, 2, layout)
+        operands = Operands(work, number_format(name), "uniform", f"{i:016x}")
+        asked.append(Sampling(operands, sets, f"{i + 9:016x}"))
+    assert samples([]) == []
+    for sampling, found in zip(asked, samples(asked), strict=True):
+        chosen = np.arange(sampling.sets)
+        keys = sampling.operands.keys(chosen)
+        assert np.array_equal(found.keys[:, : keys.shape[1]], keys)
+        for number in chosen.tolist():
+            grid = sample_grid(sampling.seed, sampling.operands.workload, sampling.sets, number)
+            assert grid.batch == found.batch[number]
+            assert grid.rows == tuple(np.unique(found.rows[number]))
+            assert grid.columns == tuple(np.unique(found.columns[number]))
+
+
 @given(
     st.integers(1, 6),
     st.integers(1, 6),
@@ -78,16 +100,17 @@ def test_samples_are_all_crossings_of_every_grid_in_order(m, n, sets, seed):
         grid = sample_grid(seed, operands.workload, sets, number)
         for row in sorted(set(grid.rows)):
             for column in sorted(set(grid.columns)):
-                place = np.array([number]), np.array([grid.batch])
-                left = operands.rows_of_a(*place, np.array([[row]]))[0, 0]
-                right = operands.columns_of_b(*place, np.array([[column]]))[0, 0]
+                place = operands.keys(np.array([number])), np.array([grid.batch])
+                crossing = np.array([[[row]], [[column]]])
+                left, right = operands.vectors(["a", "b"], *place, crossing)[:, 0, 0]
                 bits = int(output_bits(np.array([left @ right]))[0])
                 rows.append([number, grid.batch, row, column, bits >> 32, bits % 2**32])
     names = [column.name for column in OUTPUTS.columns]
     columns = dict(zip(names, np.array(rows, np.int64).T, strict=True))
-    found = compare(operands, sets, seed, Table(columns))
+    wanted = sample_of(operands, sets, seed)
+    found = compare(wanted, Table(columns))
     assert found.agrees
     assert len(found.reference) == len(rows)
     moved = columns | {"row": (columns["row"] + 1) % max(m, 2)}
     with pytest.raises(ValueError, match="not those that plan and run number draw"):
-        compare(operands, sets, seed, Table(moved))
+        compare(wanted, Table(moved))

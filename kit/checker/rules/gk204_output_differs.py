@@ -24,9 +24,9 @@ from collections.abc import Iterator
 
 from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, Unproven, rule
-from kit.checker.runs import MeasuredRun, judge_runs
+from kit.checker.runs import MeasuredRun, judge_runs, measured_runs
 from kit.fill import Operands, fill_seed, sample_seed
-from kit.numerics import Comparison, compare, grid_side
+from kit.numerics import Comparison, Sample, Sampling, compare, grid_side, samples
 from kit.ruleset import Ruleset
 from kit.trace import OUTPUTS, Table
 
@@ -42,30 +42,27 @@ _MOST_BUFFER_ELEMENTS = 2**48
 @rule("GK204", "output-differs", clauses=("M11", "M20"), since="2026.1")
 def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
     """Recompute the sampled outputs of every run."""
-    plan = bundle.plan
     runs = sum(len(case.runs) for case in bundle.cases.values())
     left = _MOST_ELEMENTS + runs * _SHARE_OF_A_RUN
-    seed, challenge = plan.seed, plan.submission.challenge
+    drawn = _drawn(bundle)
 
     def judge(run: MeasuredRun) -> Iterator[Finding]:
         nonlocal left
         outputs = run.table(OUTPUTS.file)
-        document, case = run.document, run.case
-        sets = document.rotation.sets
+        sets = run.document.rotation.sets
         if sets > len(outputs):
             place = run.at("rows", OUTPUTS.file)
             yield Finding(place, f"{len(outputs)} samples", f"samples of each of {sets} buffers")
             return
-        elements = 2 * grid_side(sets) * sets * case.workload.k
-        _require_feasible(run, sets)
+        elements = 2 * grid_side(sets) * sets * run.case.workload.k
+        if not _is_feasible(run):
+            raise Unproven("the problem is larger than this kit recomputes")
         if elements > left:
             raise Unproven("the runs together are more than this kit recomputes for a bundle")
         left -= elements
-        filled = fill_seed(seed, challenge, case.id)
-        drawn = sample_seed(seed, challenge, case.id, document.device, document.number)
-        operands = Operands(case.workload, run.number_format, plan.test_type.fill, filled)
+        sample = drawn.get(run.evidence.path) or samples([_sampling(bundle, run)])[0]
         try:
-            found = compare(operands, sets, drawn, outputs)
+            found = compare(sample, outputs)
         except ValueError as error:
             yield Finding(
                 run.at("rows", OUTPUTS.file), str(error), "the elements that the seed draws"
@@ -77,11 +74,32 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
     yield from judge_runs(bundle, judge)
 
 
-def _require_feasible(run: MeasuredRun, sets: int) -> None:
+def _drawn(bundle: Bundle) -> dict[str, Sample]:
+    """The samples of all runs by their folders, unless these are many more than a bundle's are."""
+    asked = {}
+    for run in measured_runs(bundle):
+        outputs = run.evidence.tables.get(OUTPUTS.file)
+        if outputs is not None and run.document.rotation.sets <= len(outputs) and _is_feasible(run):
+            asked[run.evidence.path] = _sampling(bundle, run)
+    if sum(sampling.sets for sampling in asked.values()) > _MOST_SETS:
+        return {}
+    return dict(zip(asked, samples(list(asked.values())), strict=True))
+
+
+def _sampling(bundle: Bundle, run: MeasuredRun) -> Sampling:
+    plan, document, case = bundle.plan, run.document, run.case
+    seed, challenge = plan.seed, plan.submission.challenge
+    filled = fill_seed(seed, challenge, case.id)
+    drawn = sample_seed(seed, challenge, case.id, document.device, document.number)
+    operands = Operands(case.workload, run.number_format, plan.test_type.fill, filled)
+    return Sampling(operands, document.rotation.sets, drawn)
+
+
+def _is_feasible(run: MeasuredRun) -> bool:
     work = run.case.workload
     largest = max(work.elements("a"), work.elements("b"), work.elements("d"))
-    if work.k > _MOST_K or sets > _MOST_SETS or largest > _MOST_BUFFER_ELEMENTS:
-        raise Unproven("the problem is larger than this kit recomputes")
+    sets = run.document.rotation.sets
+    return work.k <= _MOST_K and sets <= _MOST_SETS and largest <= _MOST_BUFFER_ELEMENTS
 
 
 def _worst(run: MeasuredRun, outputs: Table, found: Comparison) -> Finding:
