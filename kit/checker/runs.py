@@ -8,7 +8,7 @@ from kit.checker.rule import Finding, NotApplicable, Unproven
 from kit.evidence import DeviceFacts, Run
 from kit.number_format import NumberFormat, number_format
 from kit.plan import Case
-from kit.timeline import profiling_interval
+from kit.timeline import profiling_interval, rows_of_phase
 from kit.trace import PROFILING, WINDOWS, Table
 
 _REASONS_SHOWN = 3
@@ -65,8 +65,7 @@ class MeasuredRun:
         Raises:
             Unproven: there is none.
         """
-        windows = self.table(WINDOWS.file)
-        profiling = windows.rows(windows["phase"] == PROFILING)
+        profiling = rows_of_phase(self.table(WINDOWS.file), PROFILING)
         if not len(profiling):
             raise Unproven(f"{WINDOWS.file} has no profiling window")
         return profiling
