@@ -6,10 +6,6 @@ written down here because whoever judges a bundle has no NVML.
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from kit.trace import Table, remembered
-
 SW_POWER_CAP = 0x4
 HW_SLOWDOWN = 0x8
 SYNC_BOOST = 0x10
@@ -50,9 +46,3 @@ SLOWDOWNS = (
 
 BARE_SLOWDOWN = Slowdown("hardware slowdown", HW_SLOWDOWN, None)
 """Heat or supply without saying which; it also flashes when the performance state changes."""
-
-
-@remembered
-def share_with(clocks: Table, mask: int) -> float:
-    """Share of the samples in which one of these bits was set; 0 where there is no sample."""
-    return np.count_nonzero(clocks["event_reasons"] & mask) / max(1, len(clocks))

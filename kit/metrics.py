@@ -18,9 +18,8 @@ from kit.timeline import (
     launches_of,
     profiling_interval,
     rows_of_phase,
-    rows_within,
 )
-from kit.trace import CLOCKS, ENERGY, POWER, PROFILING, WINDOWS, Table, remembered
+from kit.trace import CLOCKS, ENERGY, POWER, PROFILING, WINDOWS, Table, remembered, rows_within
 
 MINIMUM_SAMPLES = 2
 

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from kit.held_clock import HeldClock, held_clock
 from kit.ruleset import Ruleset
-from kit.timeline import rows_within
-from kit.trace import Table, remembered
+from kit.trace import Table, remembered, rows_within
 
 SETTLE_NS = 2_000_000_000
 """Length of the stretch, ending where profiling begins, that must be steady."""

@@ -5,13 +5,11 @@ CLOCK_MONOTONIC at the two moments when the device was drained; every window edg
 windows' own durations.
 """
 
-from bisect import bisect_left
-
 import numpy as np
 from numpy.typing import NDArray
 
 from kit.evidence import TimingRecord
-from kit.trace import PROFILING, Table, remembered
+from kit.trace import PROFILING, Table, place_of, remembered, rows_within
 
 
 def window_edges(timing: TimingRecord, windows: Table) -> NDArray[np.int64]:
@@ -90,22 +88,16 @@ def anchored_span_ns(timing: TimingRecord) -> tuple[int, int]:
     return between_ns, widths_ns
 
 
-def place_of(table: Table, t_ns: int) -> int:
-    """Number of the first row of a sampled table whose burst began at `t_ns` or later."""
-    # Unlike NumPy's search it takes any whole number, and for one it is as fast.
-    return bisect_left(table["t_ns"].data, t_ns)
-
-
-def rows_within(table: Table, start_ns: int, end_ns: int) -> slice:
-    """Where the rows of a sampled table lie whose burst began in [start, end)."""
-    first = place_of(table, start_ns)
-    return slice(first, max(first, place_of(table, end_ns)))
-
-
 @remembered
 def within(table: Table, start_ns: int, end_ns: int) -> Table:
     """The rows of a sampled table whose burst began in [start, end)."""
     return table.rows(rows_within(table, start_ns, end_ns))
+
+
+@remembered
+def share_with(clocks: Table, mask: int) -> float:
+    """Share of the samples in which one of these bits was set; 0 where there is no sample."""
+    return np.count_nonzero(clocks["event_reasons"] & mask) / max(1, len(clocks))
 
 
 def around(table: Table, start_ns: int, end_ns: int) -> Table:

@@ -32,12 +32,12 @@ import numpy as np
 from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, Unproven, rule
 from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
-from kit.clock_events import POWER_CAP, share_with
+from kit.clock_events import POWER_CAP
 from kit.gpu_registers import registers_of
 from kit.ruleset import Ruleset
 from kit.stability import IDLE_NS, level
-from kit.timeline import launches_of, mean_period_ns, place_of, rows_of_phase, within
-from kit.trace import CLOCKS, POWER, WARM_UP, WINDOWS
+from kit.timeline import launches_of, mean_period_ns, rows_of_phase, share_with, within
+from kit.trace import CLOCKS, POWER, WARM_UP, WINDOWS, place_of
 
 
 @rule("GK318", "load-misplaced", clauses=("M11", "M14", "M23"), since="2026.1")

@@ -33,11 +33,11 @@ import numpy as np
 from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, Severity, methodology_severity, rule
 from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
-from kit.clock_events import EXPLAINING, POWER_CAP, share_with
+from kit.clock_events import EXPLAINING, POWER_CAP
 from kit.gpu_registers import registers_of
 from kit.metrics import time_mean
 from kit.ruleset import Ruleset
-from kit.timeline import around, within
+from kit.timeline import around, share_with, within
 from kit.trace import CLOCKS, POWER, Table
 
 _CAP_COUNTER = "sw_power_cap_ns"

@@ -32,10 +32,10 @@ import numpy as np
 from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, Unproven, rule
 from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
-from kit.clock_events import POWER_CAP, share_with
+from kit.clock_events import POWER_CAP
 from kit.gpu_registers import Registers, registers_of
 from kit.ruleset import Ruleset
-from kit.timeline import window_edges, within
+from kit.timeline import share_with, window_edges, within
 from kit.trace import CLOCKS, POWER, POWER_COUNTERS_NS, WINDOWS, Table
 
 
