@@ -18,6 +18,7 @@ _FEWEST_WINDOWS = 10
 _FEWEST_READINGS = 64
 _FEWEST_VALUES = 5
 _LOOKED_AT = 1024
+_EACH = 16
 _MOST_KERNELS = 4096
 _READINGS = (
     (POWER.file, "power_average_mw"),
@@ -89,8 +90,6 @@ def _series(run: RunEvidence) -> Iterator[tuple[str, tuple[str, ...]]]:
 def _tells(values: NDArray[np.int64]) -> bool:
     if len(values) < _FEWEST_READINGS:
         return False
-    # Nearly always the first readings show enough values.
-    return any(
-        len(set(values[:most].tolist())) >= _FEWEST_VALUES
-        for most in (_FEWEST_READINGS, _LOOKED_AT)
-    )
+    some = values[:_LOOKED_AT]
+    # Nearly always a part of them shows enough values.
+    return any(len(set(part.tolist())) >= _FEWEST_VALUES for part in (some[::_EACH], some))

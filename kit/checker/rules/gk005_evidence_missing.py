@@ -35,7 +35,7 @@ from kit.kernels import is_named
 from kit.ruleset import Ruleset
 from kit.trace import BUFFERS, KERNELS, OUTPUTS, TELEMETRY_TABLES, WINDOWS
 
-_TELEMETRY_COLUMNS = Counter(
+_TELEMETRY_COLUMNS = sorted(
     (table.file, column.name)
     for table in TELEMETRY_TABLES
     for column in table.columns
@@ -62,12 +62,12 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
 def _columns(run: RunEvidence) -> Iterator[Finding]:
     metrics = run.document.telemetry.metrics
     place = f"{run.path}/run.json: telemetry.metrics"
-    named = Counter((metric.table, metric.column) for metric in metrics)
+    named = sorted((metric.table, metric.column) for metric in metrics)
     if named != _TELEMETRY_COLUMNS:
-        for table, column in sorted(_TELEMETRY_COLUMNS.keys() | named.keys()):
-            times = named[table, column]
-            if times != _TELEMETRY_COLUMNS[table, column]:
-                found = f"{times} entries for {column} of {table}"
+        times, wanted = Counter(named), Counter(_TELEMETRY_COLUMNS)
+        for table, column in sorted(times.keys() | wanted.keys()):
+            if times[table, column] != wanted[table, column]:
+                found = f"{times[table, column]} entries for {column} of {table}"
                 yield Finding(place, found, "one for each telemetry column that there is")
     for metric in metrics:
         there = metric.table in run.tables and metric.column in run.tables[metric.table]
