@@ -13,6 +13,9 @@ _REMEDIES = {
     errno.EDQUOT: "free some space",
     errno.EFBIG: "free some space",
     errno.EEXIST: "move away what is there",
+    errno.ENOTDIR: "name a folder, not a file",
+    errno.ENOENT: "name a folder that can be made",
+    errno.EROFS: "name a folder on a disk that can be written",
 }
 
 

@@ -24,6 +24,15 @@ HOST_TIMES = ("t_ns", "enqueue_start_ns", "enqueue_end_ns")
 _UTC = "%Y-%m-%dT%H:%M:%SZ"
 NO_COUNTER = ("t_ns", "burst_ns", "duration_ns", "enqueue_start_ns", "enqueue_end_ns", "start_ns")
 
+COUNTED_NS = (
+    "sw_power_cap_ns",
+    "sync_boost_ns",
+    "sw_thermal_ns",
+    "hw_thermal_ns",
+    "hw_power_brake_ns",
+)
+"""Counters of `power.csv` that grow with the wall time: event reasons."""
+
 
 def runs(bundle: Bundle, *changes: RunChange, case=None, numbers=None) -> Bundle:
     """Every run changed, or those of one case, or those with these numbers."""
@@ -112,9 +121,21 @@ def _healthy(run):
     return replace(run, document=with_fields(run.document, telemetry__health=health))
 
 
+def durations(run: RunEvidence) -> np.ndarray:
+    """Nanoseconds of every window."""
+    return run.tables[WINDOWS.file]["duration_ns"]
+
+
 def profiled(windows: Table) -> np.ndarray:
     """Which rows of the windows are profiling."""
     return windows["phase"] == PROFILING
+
+
+def under_load(run: RunEvidence, file: str) -> np.ndarray:
+    """Which samples of a telemetry table were taken between the first window and the last."""
+    edges = window_edges(run.document.timing, run.tables[WINDOWS.file])
+    t_ns = run.tables[file]["t_ns"]
+    return (t_ns >= edges[0]) & (t_ns < edges[-1])
 
 
 def controls(run: RunEvidence, factor: float) -> RunEvidence:

@@ -49,11 +49,11 @@ IMPOSSIBLE = {
         ),
         "GK614's warning, for whoever asks where the other cases are.",
     ),
-    "telemetry/clocks_scaled_on_the_grid-x0.95": (
+    "clocks/clocks_scaled_on_the_grid-x0.95": (
         "A lower clock at the same power is a better part; speed of light is the only bound.",
         "audit; GK502 once the clock is too low for the figure.",
     ),
-    "telemetry/clocks_scaled_on_the_grid-x0.9": (
+    "clocks/clocks_scaled_on_the_grid-x0.9": (
         "A lower clock at the same power is a better part; speed of light is the only bound.",
         "audit; GK502 once the clock is too low for the figure.",
     ),

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from battery.forging import columns, document, runs, scaled, table
+from battery.forging import columns, document, runs, scaled, table, under_load
 from battery.registry import manipulation
-from battery.telemetry import _loaded
 from bundles import with_plan, with_system
 from kit.timeline import window_edges
 from kit.trace import CLOCKS, ENERGY, POWER, WINDOWS, Table
@@ -78,7 +77,7 @@ def power_of_zeros_with_other_reasons(bundle, every, bits):
 
 
 def _under_load(run, file, **values):
-    loaded = _loaded(run, file)
+    loaded = under_load(run, file)
     return columns(
         file, **{name: lambda v, new=new: np.where(loaded, new, v) for name, new in values.items()}
     )(run)
@@ -120,7 +119,7 @@ def power_and_energy_constant(bundle, watts):
         run = _under_load(
             run, POWER.file, power_average_mw=watts * 1000, power_instant_mw=watts * 1000
         )
-        first = int(np.flatnonzero(_loaded(run, POWER.file))[0])
+        first = int(np.flatnonzero(under_load(run, POWER.file))[0])
 
         def nudge(values):
             values[first] += 1
@@ -137,7 +136,7 @@ def power_noise_of_a_generator(bundle):
 
     def change(run):
         draw = np.random.default_rng(1)
-        loaded = _loaded(run, POWER.file)
+        loaded = under_load(run, POWER.file)
         noise = {
             n: np.where(loaded, draw.normal(690_000, s, len(loaded)), 0)
             for n, s in zip(REGISTERS, (9_000, 900), strict=True)
