@@ -10,6 +10,7 @@ def test_the_table_is_the_scripts():
     script = runpy.run_path(str(ROOT / "tests/benchmarks/readme_table.py"))
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert script["renewed"](text) == text
-    changed = text.replace("697.3", "797.3")
+    (row,) = [line for line in text.splitlines() if line.startswith("| `guideline_")]
+    changed = text.replace(row, row.replace(" µs", "1 µs"))
     assert changed != text
     assert script["renewed"](changed) == text
