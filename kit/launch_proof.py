@@ -9,7 +9,7 @@ from kit.execution import XLA_TYPES
 from kit.hlo.census import census
 from kit.hlo.dataflow import outputs
 from kit.hlo.module import Array, Module, array, elements
-from kit.hlo.text import MOST_REMEMBERED, forget_texts, parsed
+from kit.hlo.text import MOST_REMEMBERED, are_many_texts, forget_texts, parsed
 from kit.hlo.values import Argument, Axis, Dimension, Factor, Lost, Product, Value, flat, sizes
 from kit.number_format import NumberFormat
 from kit.surfaces import Surface, element_type, inputs
@@ -81,10 +81,14 @@ def prove(text: str, workload: Workload, row: NumberFormat, sets: int) -> Proof:
 
 
 def forget() -> None:
-    """Let go of the programs that were read."""
-    prove.cache_clear()
-    census.cache_clear()
-    forget_texts()
+    """After a bundle: let go of the programs that were read, unless they are small enough to keep.
+
+    A program is known again by its whole text alone, whichever bundle holds it.
+    """
+    if are_many_texts():
+        prove.cache_clear()
+        census.cache_clear()
+        forget_texts()
 
 
 def _surfaces(row: NumberFormat) -> tuple[Surface, ...]:

@@ -1,8 +1,10 @@
 """The headline figures, derived from raw series. Runner, checker and reports all call this."""
 
 import math
+from statistics import median
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kit.evidence import CaseMetrics, DeviceFacts, KernelTrace, Run, RunMetrics
 from kit.execution import execution
@@ -11,8 +13,13 @@ from kit.kernels import kernel_figures
 from kit.number_format import number_format
 from kit.plan import Case
 from kit.sol import RATES, SpeedOfLight, speed_of_light
-from kit.timeline import profiling_interval
-from kit.trace import CLOCKS, ENERGY, POWER, PROFILING, WINDOWS, Table
+from kit.timeline import (
+    device_span_ns,
+    launches_of,
+    profiling_interval,
+    rows_of_phase,
+)
+from kit.trace import CLOCKS, ENERGY, POWER, PROFILING, WINDOWS, Table, remembered, rows_within
 
 MINIMUM_SAMPLES = 2
 
@@ -35,11 +42,11 @@ def derive_run(  # noqa: PLR0913, PLR0917 - all that a run's figures come from
         ValueError: there is no profiling window.
     """
     windows = tables[WINDOWS.file]
-    profiling = windows.rows(windows["phase"] == PROFILING)
+    profiling = rows_of_phase(windows, PROFILING)
     if not len(profiling):
         raise ValueError("no profiling window")
-    launches = int(profiling["launches"].sum())
-    mean_period_ns = int(profiling["duration_ns"].sum()) / launches
+    launches = launches_of(profiling)
+    mean_period_ns = device_span_ns(profiling) / launches
     periods = profiling["duration_ns"] / profiling["launches"]
     start_ns, end_ns = profiling_interval(document.timing, windows)
 
@@ -63,8 +70,8 @@ def derive_run(  # noqa: PLR0913, PLR0917 - all that a run's figures come from
         number=document.number,
         launches=launches,
         mean_period_ns=mean_period_ns,
-        median_period_ns=float(np.median(periods)),
-        spread=float(np.std(periods) / np.mean(periods)),
+        median_period_ns=median(periods.tolist()),
+        spread=_spread(periods),
         flops_per_s=flops_per_s,
         executed=ran.executed,
         native=ran.native,
@@ -87,6 +94,12 @@ def derive_run(  # noqa: PLR0913, PLR0917 - all that a run's figures come from
     )
 
 
+def _spread(values: NDArray[np.float64]) -> float:
+    """Standard deviation over mean: NumPy's own steps, without what it does for other arrays."""
+    mean = values.sum() / len(values)
+    return float(np.sqrt(np.square(values - mean).sum() / len(values)) / mean)
+
+
 def _speed_of_light(
     case: Case,
     row: GpuRow | None,
@@ -105,7 +118,7 @@ def derive_case(case_id: str, runs: tuple[RunMetrics, ...]) -> CaseMetrics:
     if not runs:
         return CaseMetrics(case_id, (), None, None, None)
     periods = sorted(run.mean_period_ns for run in runs)
-    middle = float(np.median(periods))
+    middle = median(periods)
     flops = runs[0].flops_per_s * runs[0].mean_period_ns
     spread = (periods[-1] - periods[0]) / middle if len(periods) > 1 else None
     return CaseMetrics(case_id, runs, middle, flops / middle, spread)
@@ -120,12 +133,26 @@ def time_mean(table: Table | None, column: str, start_ns: int, end_ns: int) -> f
     """
     if table is None or column not in table:
         return None
-    inside = (table["t_ns"] >= start_ns) & (table["t_ns"] < end_ns)
-    if int(inside.sum()) < MINIMUM_SAMPLES:
+    return _time_mean(table, column, start_ns, end_ns)
+
+
+@remembered
+def _time_mean(table: Table, column: str, start_ns: int, end_ns: int) -> float | None:
+    inside = rows_within(table, start_ns, end_ns)
+    if inside.stop - inside.start < MINIMUM_SAMPLES:
         return None
-    t = table["t_ns"][inside]
-    weights = np.diff(np.append(t, end_ns)).astype(np.float64)
-    return float(np.average(table[column][inside].astype(np.float64), weights=weights))
+    weights = _lasted_ns(table, start_ns, end_ns)
+    return float((table[column][inside] * weights).sum() / weights.sum())
+
+
+@remembered
+def _lasted_ns(table: Table, start_ns: int, end_ns: int) -> NDArray[np.float64]:
+    """For how long each sample in [start, end), of which there are some, stands."""
+    t_ns = table["t_ns"][rows_within(table, start_ns, end_ns)]
+    lasted_ns = np.empty(len(t_ns))
+    lasted_ns[:-1] = t_ns[1:] - t_ns[:-1]
+    lasted_ns[-1] = end_ns - t_ns[-1]
+    return lasted_ns
 
 
 def energy_power_mw(table: Table | None, start_ns: int, end_ns: int) -> float | None:
@@ -136,16 +163,23 @@ def energy_power_mw(table: Table | None, start_ns: int, end_ns: int) -> float | 
     """
     if table is None or "energy_mj" not in table:
         return None
-    stepped = np.append(False, np.diff(table["energy_mj"]) != 0)
-    edges = stepped & (table["t_ns"] >= start_ns) & (table["t_ns"] < end_ns)
-    if int(edges.sum()) < MINIMUM_SAMPLES:
+    return _energy_power_mw(table, start_ns, end_ns)
+
+
+@remembered
+def _energy_power_mw(table: Table, start_ns: int, end_ns: int) -> float | None:
+    inside, energy_mj = rows_within(table, start_ns, end_ns), table["energy_mj"]
+    before = max(0, inside.start - 1)
+    steps = before + 1 + np.flatnonzero(np.diff(energy_mj[before : inside.stop]))
+    if len(steps) < MINIMUM_SAMPLES:
         return None
+    ends = steps[[0, -1]]
     # The counter is read somewhere within the burst; its end is the better stamp, since a burst
     # that waited for the driver returns the value of its end.
-    t = (table["t_ns"] + table["burst_ns"])[edges]
-    energy = table["energy_mj"][edges]
-    elapsed_s = int(t[-1] - t[0]) * 1e-9
-    return float(energy[-1] - energy[0]) / elapsed_s if elapsed_s > 0 else None
+    first_ns, last_ns = (table["t_ns"][ends] + table["burst_ns"][ends]).tolist()
+    first_mj, last_mj = energy_mj[ends].tolist()
+    elapsed_s = (last_ns - first_ns) * 1e-9
+    return (last_mj - first_mj) / elapsed_s if elapsed_s > 0 else None
 
 
 def same(claimed: float | None, derived: float | None) -> bool:

@@ -73,10 +73,10 @@ def uses_per_set(
     first, rest = first_launch % sets, launches % sets
     end = first + rest
     # Each window adds one use from its first set on and takes it back behind its last one.
-    steps = np.zeros(sets + 1, np.int64)
-    np.add.at(steps, first, 1)
-    np.add.at(steps, np.minimum(end, sets), -1)
-    np.add.at(steps, 0 * end[end > sets], 1)
-    np.add.at(steps, end[end > sets] - sets, -1)
+    steps = np.bincount(first, minlength=sets + 1)
+    steps -= np.bincount(np.minimum(end, sets), minlength=sets + 1)
+    beyond = end[end > sets] - sets
+    steps -= np.bincount(beyond, minlength=sets + 1)
+    steps[0] += len(beyond)
     uses = np.cumsum(steps)[:sets] + int(np.sum(launches // sets))
     return int(uses.min()), int(uses.max())

@@ -7,6 +7,7 @@ frequency there is a clock to hold, so there every sample counts.
 """
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from kit.held_clock import HeldClock, held_clock
 from kit.ruleset import Ruleset
-from kit.trace import Table
+from kit.trace import Table, remembered, rows_within
 
 SETTLE_NS = 2_000_000_000
 """Length of the stretch, ending where profiling begins, that must be steady."""
@@ -59,23 +60,25 @@ def steadiness(
     The moving mean looks back over `mean_ns` and is taken at every sample that has so much before
     it, at least at the last one.
     """
-    inside = (t_ns >= start_ns) & (t_ns < end_ns)
-    t, series = t_ns[inside], values[inside].astype(np.float64)
-    first = t < (start_ns + end_ns) // 2
-    if not first.any() or first.all() or not series.mean():
+    inside = slice(bisect_left(t_ns.data, start_ns), bisect_left(t_ns.data, end_ns))
+    t, series = t_ns[inside], values[inside]
+    count, half = len(t), bisect_left(t.data, (start_ns + end_ns) // 2)
+    # Sums of readings stay below 2^53, so that whole numbers and floats give the same.
+    sums = np.zeros(count + 1, np.int64)
+    np.cumsum(series, out=sums[1:])
+    total, first = int(sums[-1]), int(sums[half])
+    if not 0 < half < count or not total:
         return None
-    mean = float(series.mean())
-    sums = np.concatenate([[0.0], np.cumsum(series)])
-    after = np.arange(1, len(t) + 1)
-    before = np.searchsorted(t, t - mean_ns, side="right")
-    means = (sums[after] - sums[before]) / (after - before)
-    means = means[min(int(np.searchsorted(t, start_ns + mean_ns)), len(t) - 1) :]
+    mean = total / count
+    begin = min(bisect_left(t.data, start_ns + mean_ns), count - 1)
+    before = np.searchsorted(t, t[begin:] - mean_ns, side="right")
+    means = (sums[begin + 1 :] - sums[before]) / (np.arange(begin + 1, count + 1) - before)
     return Steadiness(
-        len(series),
+        count,
         (end_ns - start_ns) * 1e-9,
-        abs(float(series[~first].mean() - series[first].mean())) / mean,
+        abs((total - first) / (count - half) - first / half) / mean,
         float(means.max() - means.min()) / mean,
-        float(series.max() - series.min()) / mean,
+        int(series.max() - series.min()) / mean,
     )
 
 
@@ -169,13 +172,19 @@ class Level:
 
 def level(power: Table | None, start_ns: int, end_ns: int) -> Level:
     """Measure one stretch. Instantaneous power where there is one: the average lags by a second."""
+    return Level(None, None) if power is None else _level(power, start_ns, end_ns)
+
+
+@remembered
+def _level(power: Table, start_ns: int, end_ns: int) -> Level:
+    inside = rows_within(power, start_ns, end_ns)
 
     def mean(*columns: str) -> float | None:
-        column = next((name for name in columns if power is not None and name in power), None)
-        if power is None or column is None:
+        column = next((name for name in columns if name in power), None)
+        samples: int = inside.stop - inside.start
+        if column is None or not samples:
             return None
-        inside = (power["t_ns"] >= start_ns) & (power["t_ns"] < end_ns)
-        return float(power[column][inside].mean()) if inside.any() else None
+        return int(power[column][inside].sum()) / samples
 
     return Level(mean("power_instant_mw", "power_average_mw"), mean("gpu_c"))
 

@@ -9,13 +9,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kit.evidence import TimingRecord
-from kit.trace import PROFILING, Table
+from kit.trace import PROFILING, Table, place_of, remembered, rows_within
 
 
 def window_edges(timing: TimingRecord, windows: Table) -> NDArray[np.int64]:
     """Host time in ns of every window boundary: one more than there are windows."""
-    start = (timing.start.before_ns + timing.start.after_ns) // 2
-    return start + np.concatenate([[0], np.cumsum(windows["duration_ns"])]).astype(np.int64)
+    return _edges(windows, (timing.start.before_ns + timing.start.after_ns) // 2)
+
+
+@remembered
+def _edges(windows: Table, start_ns: int) -> NDArray[np.int64]:
+    edges = np.zeros(len(windows) + 1, np.int64)
+    np.cumsum(windows["duration_ns"], out=edges[1:])
+    edges += start_ns
+    edges.setflags(write=False)
+    return edges
+
+
+@remembered
+def rows_of_phase(windows: Table, phase: int) -> Table:
+    """The windows of one phase, `WARM_UP` or `PROFILING`."""
+    places = np.flatnonzero(windows["phase"] == phase)
+    if len(places) and places[-1] - places[0] == len(places) - 1:  # as they always should be
+        return windows.rows(slice(int(places[0]), int(places[-1]) + 1))
+    return windows.rows(windows["phase"] == phase)
 
 
 def profiling_interval(timing: TimingRecord, windows: Table) -> tuple[int, int]:
@@ -24,22 +41,35 @@ def profiling_interval(timing: TimingRecord, windows: Table) -> tuple[int, int]:
     Raises:
         ValueError: there is no profiling window.
     """
-    edges = window_edges(timing, windows)
-    profiling = np.flatnonzero(windows["phase"] == PROFILING)
-    if not len(profiling):
+    ends = _profiling_ends(windows)
+    if ends is None:
         raise ValueError("no profiling window")
-    return int(edges[profiling[0]]), int(edges[profiling[-1] + 1])
+    start, end = window_edges(timing, windows)[list(ends)].tolist()
+    return start, end
 
 
+@remembered
+def _profiling_ends(windows: Table) -> tuple[int, int] | None:
+    """Which window edges profiling begins and ends at."""
+    profiling = np.flatnonzero(windows["phase"] == PROFILING)
+    return (int(profiling[0]), int(profiling[-1]) + 1) if len(profiling) else None
+
+
+@remembered
 def device_span_ns(windows: Table) -> int:
     """Device time of all windows together, exact whatever the table holds."""
     return sum(windows["duration_ns"].tolist())
 
 
+@remembered
+def launches_of(windows: Table) -> int:
+    """Launches of all windows together, exact whatever the table holds."""
+    return sum(windows["launches"].tolist())
+
+
 def mean_period_ns(windows: Table) -> float:
     """Device time of all windows over their launches; the table has a row or more."""
-    launches: int = sum(windows["launches"].tolist())
-    return device_span_ns(windows) / launches
+    return device_span_ns(windows) / launches_of(windows)
 
 
 def host_lead_ns(timing: TimingRecord, windows: Table) -> NDArray[np.int64]:
@@ -58,17 +88,22 @@ def anchored_span_ns(timing: TimingRecord) -> tuple[int, int]:
     return between_ns, widths_ns
 
 
+@remembered
 def within(table: Table, start_ns: int, end_ns: int) -> Table:
     """The rows of a sampled table whose burst began in [start, end)."""
-    return table.rows((table["t_ns"] >= start_ns) & (table["t_ns"] < end_ns))
+    return table.rows(rows_within(table, start_ns, end_ns))
+
+
+@remembered
+def share_with(clocks: Table, mask: int) -> float:
+    """Share of the samples in which one of these bits was set; 0 where there is no sample."""
+    return np.count_nonzero(clocks["event_reasons"] & mask) / max(1, len(clocks))
 
 
 def around(table: Table, start_ns: int, end_ns: int) -> Table:
     """Those rows, the last one before and the first one after: what counters grew by in between."""
-    first = max(0, int(np.searchsorted(table["t_ns"], start_ns, side="left")) - 1)
-    last = int(np.searchsorted(table["t_ns"], end_ns, side="left"))
-    rows = np.arange(len(table))
-    return table.rows((rows >= first) & (rows <= last))
+    first = max(0, place_of(table, start_ns) - 1)
+    return table.rows(slice(first, max(first, place_of(table, end_ns) + 1)))
 
 
 def largest_gap_ns(table: Table, start_ns: int, end_ns: int) -> tuple[int, int]:

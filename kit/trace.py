@@ -5,12 +5,19 @@ the whole file and its reason stands in `run.json`; a cell is never empty and ne
 All times count nanoseconds of CLOCK_MONOTONIC since the bundle's start.
 """
 
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, TypeVar, TypeVarTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 WARM_UP, PROFILING = 0, 1
+
+Asked = TypeVarTuple("Asked")
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +42,15 @@ class TableContract:
     strictly: bool = True
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Table:
     """A table as read: `columns[name]` is an int64 vector, all of one length.
 
-    Equal only to itself, so that what is derived from it can be remembered with it.
+    Equal only to itself: what `remembered` functions derived from it is kept in it.
     """
 
     columns: dict[str, NDArray[np.int64]]
+    _known: dict[tuple[Any, ...], Any] = field(default_factory=dict, init=False, repr=False)
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -53,9 +61,38 @@ class Table:
     def __contains__(self, name: str) -> bool:
         return name in self.columns
 
-    def rows(self, keep: NDArray[np.bool_]) -> "Table":
-        """The rows where `keep` is true."""
+    def rows(self, keep: NDArray[np.bool_] | slice) -> "Table":
+        """The rows where `keep` is true, or those of a slice, which are not copied."""
         return Table({name: values[keep] for name, values in self.columns.items()})
+
+
+def remembered(derive: Callable[[Table, *Asked], Answer]) -> Callable[[Table, *Asked], Answer]:
+    """Make a function of a table answer a question once, as long as the table lives.
+
+    Many rules ask the same of one table. No answer may hold the table itself.
+    """
+
+    @wraps(derive)
+    def answer(table: Table, *asked: *Asked) -> Answer:
+        known, question = table._known, (derive, *asked)  # noqa: SLF001 - its own module
+        if question not in known:
+            known[question] = derive(table, *asked)
+        found: Answer = known[question]
+        return found
+
+    return answer
+
+
+def place_of(table: Table, t_ns: int) -> int:
+    """Number of the first row of a sampled table whose burst began at `t_ns` or later."""
+    # Unlike NumPy's search it takes any whole number, and for one it is as fast.
+    return bisect_left(table["t_ns"].data, t_ns)
+
+
+def rows_within(table: Table, start_ns: int, end_ns: int) -> slice:
+    """Where the rows of a sampled table lie whose burst began in [start, end)."""
+    first = place_of(table, start_ns)
+    return slice(first, max(first, place_of(table, end_ns)))
 
 
 _NS = 10**15

@@ -140,3 +140,32 @@ def test_figures_are_derived_once_for_a_table_and_its_names():
     assert figures(("other",), table).gemm_name == "other"
     assert figures(names, Table(table.columns)) is not found
     assert figures(names, Table(table.columns)) == found
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_figures_of_any_rows_are_those_of_their_definitions(seed):
+    draw = np.random.default_rng(seed)
+    count = int(draw.integers(1, 40))
+    times = zip(draw.integers(0, 60, count).cumsum(), draw.integers(1, 90, count), strict=True)
+    pattern = draw.choice(["gemm_a", "helper_b", "loop_add_fusion"], draw.integers(1, 4))
+    entries = [
+        (str(pattern[i % len(pattern)] if draw.random() < 0.97 else "helper_b"), start, took)
+        for i, (start, took) in enumerate(times)
+    ]
+    names, table = rows(*entries)
+    found = figures(names, table)
+    start_ns, end_ns = table["start_ns"], table["start_ns"] + table["duration_ns"]
+    before_ns = np.maximum.accumulate(end_ns)[:-1]
+    gaps_ns, overlaps_ns = start_ns[1:] - before_ns, end_ns[:-1] - start_ns[1:]
+    assert found.gap_median_ns == (np.median(gaps_ns) if count > 1 else 0)
+    assert found.overlap_median_ns == (np.median(overlaps_ns) if count > 1 else 0)
+    own_ns = end_ns - np.maximum(start_ns, np.concatenate([start_ns[:1], before_ns]))
+    own_ns = np.maximum(own_ns, 0)
+    of_gemm = np.flatnonzero([names[i] == found.gemm_name for i in table["name"]])
+    each_ns, steady = own_ns[of_gemm].copy(), True
+    for helper in found.helpers:
+        places = np.flatnonzero([names[i] == helper for i in table["name"]])
+        each_ns += own_ns[places].reshape(found.gemms, -1).sum(axis=1)
+        between = np.bincount(np.searchsorted(of_gemm, places), minlength=found.gemms + 1)[1:-1]
+        steady = steady and set(between) <= {len(places) // found.gemms}
+    assert (found.kernel_ns, found.is_steady) == (np.median(each_ns), steady)

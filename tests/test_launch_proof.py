@@ -5,7 +5,8 @@ import re
 import pytest
 
 from forms import compiled_here, recorded_form, recorded_forms, submitted_forms
-from kit.launch_proof import Proof, prove
+from kit.hlo import text as texts
+from kit.launch_proof import Proof, forget, prove
 from kit.number_format import FORMATS
 
 SOUND = Proof((), ())
@@ -237,3 +238,15 @@ def test_a_short_computation_of_many_operands_is_not_followed_again_and_again():
     called = before_first(calls)(text).replace("ENTRY", wide + "ENTRY")
     (fault,) = prove(called, *case).products
     assert (fault.place, fault.found) == ("program", TOO_MANY_CALLS)
+
+
+def test_programs_are_kept_for_the_next_bundle_until_they_are_many(monkeypatch):
+    texts.forget_texts()
+    program = recorded_form(ONE)[0]
+    found = texts.parsed(program)
+    forget()
+    assert texts.parsed("".join(list(program))) is found
+    monkeypatch.setattr(texts, "MOST_KEPT", len(program) - 1)
+    forget()
+    assert texts.parsed(program) is not found
+    assert texts.parsed(program) == found

@@ -3,8 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import fields
-
-import numpy as np
+from statistics import median
 
 from kit.bundle.reader import Bundle
 from kit.checker.limits import cut
@@ -84,7 +83,7 @@ def _absent(case_id: str, number_format: str, problem: str) -> CaseFigures:
 
 def _median(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    return _finite(float(np.median(known))) if known else None
+    return _finite(median(known)) if known else None
 
 
 def _finite(value: float | None) -> float | None:

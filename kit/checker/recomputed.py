@@ -5,14 +5,13 @@ Claims are never shown or judged as figures; this is where the checker's own com
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from kit.bundle.reader import Bundle, CaseEvidence
 from kit.checker.rule import Unproven
-from kit.checker.runs import MeasuredRun, measured_runs
+from kit.checker.runs import MeasuredRun, measured_runs, once_a_bundle
 from kit.evidence import CaseMetrics, RunMetrics
 from kit.metrics import derive_case, derive_run
 from kit.plan import Case
+from kit.timeline import device_span_ns
 from kit.trace import WINDOWS
 
 _LONGEST_NS = 2.0**53
@@ -45,21 +44,9 @@ class RecomputedCase:
         )
 
 
-# Several rules and the headline ask for the same figures of the bundle that is being judged.
-_latest: list[tuple[Bundle, tuple[RecomputedCase, ...]]] = []
-
-
+@once_a_bundle
 def recompute(bundle: Bundle) -> tuple[RecomputedCase, ...]:
     """Recompute every planned case that has a folder, in the plan's order."""
-    for known, figures in _latest:
-        if known is bundle:
-            return figures
-    figures = _recompute(bundle)
-    _latest[:] = [(bundle, figures)]
-    return figures
-
-
-def _recompute(bundle: Bundle) -> tuple[RecomputedCase, ...]:
     found: dict[str, list[RecomputedRun]] = {case.id: [] for case in bundle.plan.cases}
     for run in measured_runs(bundle):
         try:
@@ -83,7 +70,7 @@ def _figures(run: MeasuredRun) -> RunMetrics:
     if run.device is None:
         raise Unproven("its device is not in environment.json")
     run.profiling_windows()
-    if float(run.table(WINDOWS.file)["duration_ns"].sum(dtype=np.float64)) >= _LONGEST_NS:
+    if device_span_ns(run.table(WINDOWS.file)) >= _LONGEST_NS:
         raise Unproven(f"{WINDOWS.file} adds up to more than {_LONGEST_NS * 1e-9:.0f} s")
     document = run.document
     evidence, hlo = run.evidence, run.hlo.get(document.executable.hlo)

@@ -2,16 +2,19 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import wraps
+from typing import TypeVar
 
 from kit.bundle.reader import Bundle, RunEvidence
 from kit.checker.rule import Finding, NotApplicable, Unproven
 from kit.evidence import DeviceFacts, Run
 from kit.number_format import NumberFormat, number_format
 from kit.plan import Case
-from kit.timeline import profiling_interval
+from kit.timeline import profiling_interval, rows_of_phase
 from kit.trace import PROFILING, WINDOWS, Table
 
 _REASONS_SHOWN = 3
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +68,7 @@ class MeasuredRun:
         Raises:
             Unproven: there is none.
         """
-        windows = self.table(WINDOWS.file)
-        profiling = windows.rows(windows["phase"] == PROFILING)
+        profiling = rows_of_phase(self.table(WINDOWS.file), PROFILING)
         if not len(profiling):
             raise Unproven(f"{WINDOWS.file} has no profiling window")
         return profiling
@@ -81,14 +83,32 @@ class MeasuredRun:
         return profiling_interval(self.document.timing, self.table(WINDOWS.file))
 
 
-def measured_runs(bundle: Bundle) -> Iterator[MeasuredRun]:
+def once_a_bundle(derive: Callable[[Bundle], Answer]) -> Callable[[Bundle], Answer]:
+    """Make a function of a bundle answer once for all rules; only the latest bundle is kept."""
+    latest: list[tuple[Bundle, Answer]] = []
+
+    @wraps(derive)
+    def answer(bundle: Bundle) -> Answer:
+        for known, found in latest:
+            if known is bundle:
+                return found
+        found = derive(bundle)
+        latest[:] = [(bundle, found)]
+        return found
+
+    return answer
+
+
+@once_a_bundle
+def measured_runs(bundle: Bundle) -> tuple[MeasuredRun, ...]:
     """The runs of all planned cases, in the plan's order."""
     devices = {device.id: device for device in bundle.environment.devices}
-    for case in bundle.plan.cases:
-        found = bundle.cases.get(case.id)
-        if found is not None:
-            for run in found.runs:
-                yield MeasuredRun(case, devices.get(run.document.device), found.hlo, run)
+    return tuple(
+        MeasuredRun(case, devices.get(run.document.device), bundle.cases[case.id].hlo, run)
+        for case in bundle.plan.cases
+        if case.id in bundle.cases
+        for run in bundle.cases[case.id].runs
+    )
 
 
 def judge_runs(

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kit.checker.traits import STRETCH
+from kit.trace import Table, remembered
 
 _FEWEST_VALUES = 12
 _KEPT = 6
@@ -30,6 +31,12 @@ _MIX = np.uint64(0xBF58476D1CE4E5B9)
 _HALF = np.uint64(32)
 
 Words = NDArray[np.uint64]
+
+
+@remembered
+def column_digests(table: Table, column: str) -> tuple[str, ...]:
+    """The digests of one column of a table."""
+    return digests(table[column])
 
 
 def digests(values: NDArray[np.int64]) -> tuple[str, ...]:

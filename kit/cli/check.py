@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,10 @@ from kit.errors import KitError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
 
+    from kit.checker.index import Index
+    from kit.checker.process import Process
     from kit.checker.tree import Candidate
     from kit.checker.verdict import Verdict, Waiver
     from kit.checker.worker import Request
@@ -95,6 +98,10 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
 
     Several bundles are a round: they are also held against each other.
     """
+    from kit.checker.process import started
+
+    # The worker imports what it needs while this process does.
+    worker = click.get_current_context().with_resource(started())
     from kit.checker.output.formats import FORMATS
     from kit.checker.output.judged import judged
     from kit.checker.round import compare
@@ -113,7 +120,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     _outside(candidates, {"--csv": table, "--index": remembered})
     processes = min(len(candidates), jobs or os.cpu_count() or 1)
     request = Request("", "", wanted, deep, accepted, None, signers)
-    found, fault = _judge(candidates, request, processes, remembered)
+    found, fault = _judge(candidates, request, processes, remembered, worker)
     verdicts = compare(found, accepted)
     for line in _unused(accepted, {waiver for verdict in verdicts for waiver in verdict.waivers}):
         print(f"gemm-kit check: {line}", file=sys.stderr)
@@ -132,21 +139,25 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
 
 
 def _judge(
-    candidates: "Sequence[Candidate]", request: "Request", jobs: int, remembered: Path | None
+    candidates: "Sequence[Candidate]",
+    request: "Request",
+    jobs: int,
+    remembered: Path | None,
+    worker: "Process",
 ) -> "tuple[list[Verdict], str]":
     """One verdict for each candidate, and why the index could not be written, "" if it could.
 
     What the index knows is not worked out again.
     """
-    from kit.checker.index import opened
     from kit.checker.pool import judge_all
     from kit.checker.printable import printable
 
     found, fault = [], ""
-    with opened(remembered, request) as index:
+    with _index(remembered, request) as index:
         for verdict in judge_all(
             candidates, challenge=request.challenge, deep=request.deep, waivers=request.waivers,
             signers=request.signers, jobs=jobs, index=None if index is None else index.key,
+            first=worker,
         ):  # fmt: skip
             found.append(verdict)
             _progress(len(found), len(candidates))
@@ -159,6 +170,14 @@ def _judge(
     if len(found) != len(candidates):
         raise KitError(f"{len(candidates)} bundles gave {len(found)} verdicts")
     return found, fault
+
+
+def _index(remembered: Path | None, request: "Request") -> "AbstractContextManager[Index | None]":
+    if remembered is None:
+        return nullcontext()
+    from kit.checker.index import opened
+
+    return opened(remembered, request)
 
 
 def _progress(done: int, of: int) -> None:

@@ -38,7 +38,8 @@ _HEADER = re.compile(rf"(?P<entry>ENTRY )?%?(?P<name>{_NAME}) \({_nested(4)}\) -
 _MODULE = re.compile(rf"HloModule {_NAME}(?P<attributes>(?:, {_NAME}={_VALUE})*+)")
 _ATTRIBUTE = re.compile(rf", ({_NAME})=({_VALUE})")
 _OPERAND = re.compile(rf"(?:/\*[^*]*+\*/)?(?:{_SHAPE} )?%?({_NAME})")
-_BRACKETS = re.compile(rf'{_STRING}|[^()\[\]{{}}"]++')
+_QUOTED = re.compile(_STRING)
+_NO_BRACKETS = bytes(set(range(128)) - set(b'()[]{}"'))
 _PARTS = re.compile(rf"(?:[^,()\[\]{{}}\"]++|[(\[{{]{_nested(3)}[)\]}}])++")
 _LITERAL = frozenset(("parameter", "constant", "iota"))
 """Opcodes whose parentheses hold no operands."""
@@ -236,9 +237,9 @@ def _operand(text: str) -> str:
 
 def _require_pairs(text: str) -> None:
     """Each bracket is closed by its own kind; how deep they are nested the grammar has bounded."""
-    brackets, before = _BRACKETS.sub("", text), ""
+    brackets, before = _QUOTED.sub("", text).encode("ascii").translate(None, _NO_BRACKETS), b""
     while brackets != before:
         before = brackets
-        brackets = brackets.replace("()", "").replace("[]", "").replace("{}", "")
+        brackets = brackets.replace(b"()", b"").replace(b"[]", b"").replace(b"{}", b"")
     if brackets:
         raise ValueError("its brackets do not match")

@@ -10,6 +10,11 @@ MOST_REMEMBERED = 1024
 
 `kit.bundle.reader` bounds how long they are together.
 """
+MOST_KEPT = 2**21
+"""Characters of texts that outlive their bundle: the programs of a round are often the same.
+
+What is made of them takes up to ten times as much memory.
+"""
 _METADATA = re.compile(r', metadata=\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\}')
 _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
 
@@ -40,15 +45,26 @@ def parsed(text: str) -> Module:
     return found
 
 
+_lengths: list[int] = []
+"""Of the texts that were parsed since the last ones were let go."""
+
+
 @lru_cache(maxsize=MOST_REMEMBERED)
 def _parsed(text: str) -> Module | str:
     """A fault is remembered too: several rules ask about a text that is none."""
+    _lengths.append(len(text))
     try:
         return parse_module(text)
     except ValueError as error:
         return str(error)
 
 
+def are_many_texts() -> bool:
+    """Whether the texts that were read are too long together to be kept for the next bundle."""
+    return sum(_lengths) > MOST_KEPT
+
+
 def forget_texts() -> None:
     """Let go of the texts that were read."""
     _parsed.cache_clear()
+    _lengths.clear()

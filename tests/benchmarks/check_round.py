@@ -40,7 +40,7 @@ from kit.bundle.tables import dump
 from kit.checker.catalogue import all_rules
 from kit.checker.headline import headline
 from kit.checker.judge import judge, run_rule
-from kit.checker.pool import WORKER_ENVIRONMENT
+from kit.checker.process import WORKER_ENVIRONMENT
 from kit.distribution import buffer_statistics
 from kit.fill import fill_seed, sample_seed
 from kit.numerics import compare, output_bits, sample_grid, sample_of

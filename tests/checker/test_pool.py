@@ -11,7 +11,7 @@ import pytest
 import kit
 from bundles import honest_cpu, write
 from kit.bundle.reader import Auditor
-from kit.checker import pool
+from kit.checker import pool, process
 from kit.checker.judge import judge
 from kit.checker.pool import judge_all
 from kit.checker.tree import Candidate
@@ -66,7 +66,7 @@ def test_in_the_order_given(folder, jobs):
 
 
 def test_a_candidate_with_a_problem_needs_no_worker(tmp_path, monkeypatch):
-    monkeypatch.setattr(pool, "_start", lambda: pytest.fail("a process was started"))
+    monkeypatch.setattr(process, "start", lambda: pytest.fail("a process was started"))
     (verdict,) = judge_all([Candidate(tmp_path, "x", "no bundle here")])
     assert (verdict.judgement, verdict.problem) == ("refused", "no bundle here")
 
@@ -82,7 +82,7 @@ def test_auditor_and_waivers_arrive(folder):
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize(("name", "problem"), [("crash", "signal 11"), ("leave", "exit code 3")])
 def test_a_dying_worker_takes_no_other_bundle_along(folder, monkeypatch, jobs, name, problem):
-    monkeypatch.setattr(pool, "_START", _ACTING)
+    monkeypatch.setattr(process, "_START", _ACTING)
     candidates = [Candidate(folder, each) for each in ("a", name, "b", "c")]
     verdicts = list(judge_all(candidates, jobs=jobs))
     assert [verdict.judgement for verdict in verdicts] == [
@@ -95,7 +95,7 @@ def test_a_dying_worker_takes_no_other_bundle_along(folder, monkeypatch, jobs, n
 
 
 def test_a_bundle_that_takes_too_long(folder, monkeypatch):
-    monkeypatch.setattr(pool, "_START", _ACTING)
+    monkeypatch.setattr(process, "_START", _ACTING)
     monkeypatch.setattr(pool, "LIMIT_S", 2.0)
     started = time.monotonic()
     assert judged(folder, ["hang", "a"]) == [("hang", "refused"), ("a", "compliant")]
@@ -104,7 +104,7 @@ def test_a_bundle_that_takes_too_long(folder, monkeypatch):
 
 def test_going_deep_lifts_no_limit_but_that_of_recomputing(folder, monkeypatch):
     """A worker that says that it goes on may take longer; one that says nothing may not."""
-    monkeypatch.setattr(pool, "_START", _ACTING)
+    monkeypatch.setattr(process, "_START", _ACTING)
     monkeypatch.setattr(pool, "LIMIT_S", 2.0)
     started = time.monotonic()
     found = judged(folder, ["deep", "hang", "a"], deep=True)
@@ -134,13 +134,13 @@ def test_a_name_that_is_not_utf_8_is_escaped(folder):
 
 
 def test_memory_is_bounded(folder, monkeypatch):
-    monkeypatch.setattr(pool, "_START", _ACTING)
+    monkeypatch.setattr(process, "_START", _ACTING)
     (verdict,) = judge_all([Candidate(folder, "eat")])
     assert verdict.judgement == "internal_error"
 
 
 def test_what_is_printed_is_no_verdict(folder, monkeypatch):
-    monkeypatch.setattr(pool, "_START", _ACTING)
+    monkeypatch.setattr(process, "_START", _ACTING)
     assert judged(folder, ["chatter"]) == [("chatter", "compliant")]
 
 
@@ -194,10 +194,10 @@ for verdict in judge_all(candidates, jobs=2):
         stderr=subprocess.DEVNULL,
         text=True,
         start_new_session=True,
-    ) as process:
-        assert process.stdout.readline() == "0\n"
-        process.send_signal(signal.SIGINT)
-        process.stdout.read()
-        assert process.wait(20) != 0
+    ) as checking:
+        assert checking.stdout.readline() == "0\n"
+        checking.send_signal(signal.SIGINT)
+        checking.stdout.read()
+        assert checking.wait(20) != 0
     with pytest.raises(ProcessLookupError):
-        os.killpg(process.pid, 0)
+        os.killpg(checking.pid, 0)

@@ -1,10 +1,11 @@
+import json
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kit.checker.printable import printable
+from kit.checker.printable import printable, printable_json
 
 
 @pytest.mark.parametrize(
@@ -44,3 +45,22 @@ def test_nothing_that_acts_remains(text):
         {"Cc", "Cf", "Cn", "Cs", "Co", "Zl", "Zp"}
     )
     shown.encode("utf-8")
+
+
+DOCUMENTS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)  # fmt: skip
+
+
+@given(DOCUMENTS)
+def test_a_document_is_laid_out_as_json_lays_it_out(document):
+    text = json.dumps(document, indent=1)
+    assert printable_json(document) == text.replace("##", "#\\u0023")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), object(), {"x": [{1, 2}]}])
+def test_what_json_cannot_say_is_no_document(value):
+    with pytest.raises((TypeError, ValueError)):
+        printable_json({"value": value})

@@ -14,7 +14,7 @@ def finding_of(run):
 
 
 def test_runs_come_in_the_plans_order_with_case_device_and_format():
-    found = list(measured_runs(honest_gpu()))
+    found = measured_runs(honest_gpu())
     assert [(run.case.id, run.document.number) for run in found] == [
         (case, number) for case in (GUIDELINE, DECODE) for number in (1, 2, 3)
     ]
@@ -68,7 +68,7 @@ def test_no_run_at_all_is_never_a_pass():
 def test_missing_tables_and_windows_prove_nothing():
     bundle = without_table(honest_gpu(), GUIDELINE, 1, "clocks.csv")
     bundle = with_rows(bundle, GUIDELINE, 1, "windows.csv", lambda table: table["phase"] == 0)
-    run = next(measured_runs(bundle))
+    run = measured_runs(bundle)[0]
     for read in (
         lambda: run.table("clocks.csv"),
         run.profiling_windows,

@@ -24,6 +24,7 @@ Passes: no `memory_c` column, and a metric `memory_c` with `not_supported` and i
 Fails: no `memory_c` column, and a metric `memory_c` with `ok`.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 
 from kit.bundle import layout
@@ -33,6 +34,13 @@ from kit.checker.rule import Finding, rule
 from kit.kernels import is_named
 from kit.ruleset import Ruleset
 from kit.trace import BUFFERS, KERNELS, OUTPUTS, TELEMETRY_TABLES, WINDOWS
+
+_TELEMETRY_COLUMNS = sorted(
+    (table.file, column.name)
+    for table in TELEMETRY_TABLES
+    for column in table.columns
+    if column.optional
+)
 
 
 @rule("GK005", "evidence-missing", clauses=("M12", "M14", "M26"), since="2026.1")
@@ -54,26 +62,23 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
 def _columns(run: RunEvidence) -> Iterator[Finding]:
     metrics = run.document.telemetry.metrics
     place = f"{run.path}/run.json: telemetry.metrics"
-    known = [
-        (table.file, column.name)
-        for table in TELEMETRY_TABLES
-        for column in table.columns
-        if column.optional
-    ]
-    named = [(metric.table, metric.column) for metric in metrics]
-    for table, column in sorted(set(known) | set(named)):
-        times = named.count((table, column))
-        if times != ((table, column) in known):
-            found = f"{times} entries for {column} of {table}"
-            yield Finding(place, found, "one for each telemetry column that there is")
+    named = sorted((metric.table, metric.column) for metric in metrics)
+    if named != _TELEMETRY_COLUMNS:
+        times, wanted = Counter(named), Counter(_TELEMETRY_COLUMNS)
+        for table, column in sorted(times.keys() | wanted.keys()):
+            if times[table, column] != wanted[table, column]:
+                found = f"{times[table, column]} entries for {column} of {table}"
+                yield Finding(place, found, "one for each telemetry column that there is")
     for metric in metrics:
         there = metric.table in run.tables and metric.column in run.tables[metric.table]
+        if there == (metric.status == "ok") and (there or metric.reason.strip()):
+            continue
         what = f"{metric.column} of {metric.table}"
-        if there and metric.status != "ok":
+        if there:
             yield Finding(place, f"{what} is {metric.status}", "ok, for the column is there")
-        elif not there and metric.status == "ok":
+        elif metric.status == "ok":
             yield Finding(place, f"{what} is ok", "the column in the table")
-        elif metric.status != "ok" and not metric.reason.strip():
+        else:
             yield Finding(place, f"{what} is {metric.status} without a reason", "a reason")
 
 

@@ -22,13 +22,12 @@ Fails: one of these windows is missing from `windows.csv`, also where `profiling
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from kit.bundle import layout
 from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, rule
 from kit.checker.runs import MeasuredRun, judge_runs
 from kit.ruleset import Ruleset
+from kit.timeline import launches_of, rows_of_phase
 from kit.trace import PROFILING, WARM_UP, WINDOWS
 
 
@@ -40,7 +39,7 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
     def judge(run: MeasuredRun) -> Iterator[Finding]:
         windows, marks = run.table(WINDOWS.file), run.document.phases
         phase = windows["phase"]
-        if np.any(np.diff(phase) < 0):
+        if (phase[1:] < phase[:-1]).any():
             place = run.at("column phase", WINDOWS.file)
             yield Finding(
                 place, "a warm-up window after a profiling one", "warm-up, then profiling"
@@ -49,14 +48,14 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
             ("warm_up", WARM_UP, marks.warm_up_launches, plan.warm_up_min_launches),
             ("profiling", PROFILING, marks.profiling_launches, plan.profiling_min_launches),
         ):
-            counted = sum(windows["launches"][phase == number].tolist())
+            counted = launches_of(rows_of_phase(windows, number))
             place = run.at(f"phases.{name}_launches")
             if counted != said:
                 yield Finding(place, str(said), f"{counted}, the launches of the {name} windows")
             if said < max(1, minimum):
                 required = f"at least {max(1, minimum)}, as {layout.PLAN}"
                 yield Finding(place, str(said), required)
-        profiling = windows["launches"][phase == PROFILING]
+        profiling = rows_of_phase(windows, PROFILING)["launches"]
         place = run.at("profiling rows", WINDOWS.file)
         if len(profiling) != bundle.plan.timing.windows:
             required = f"{bundle.plan.timing.windows}, as {layout.PLAN}"

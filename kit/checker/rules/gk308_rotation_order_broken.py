@@ -39,12 +39,14 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
         yield from _calls(run)
         windows = run.table(WINDOWS.file)
         first, launches = windows["first_launch"], windows["launches"]
-        expected = np.concatenate([[0], np.cumsum(launches)[:-1]])
-        for row in np.flatnonzero(first != expected)[:1]:
+        expected = np.cumsum(launches) - launches
+        if (first != expected).any():
+            row = int(np.argmax(first != expected))
             place = run.at(f"row {row + 1}: first_launch", WINDOWS.file)
             yield Finding(place, str(first[row]), f"{expected[row]}, right after the window before")
         gemms = run.document.executable.gemms_per_call
-        for row in np.flatnonzero(launches % gemms)[:1] if gemms > 0 else ():
+        if gemms > 0 and (launches % gemms).any():
+            row = int(np.argmax(launches % gemms != 0))
             place = run.at(f"row {row + 1}: launches", WINDOWS.file)
             yield Finding(place, str(launches[row]), f"whole calls of {gemms}")
         profiling = run.profiling_windows()

@@ -29,7 +29,7 @@ from kit.checker.rule import Finding, Unproven, rule
 from kit.checker.runs import MeasuredRun, judge_runs
 from kit.evidence import Control
 from kit.ruleset import Ruleset
-from kit.timeline import anchored_span_ns, device_span_ns, mean_period_ns
+from kit.timeline import anchored_span_ns, device_span_ns, launches_of, mean_period_ns
 from kit.trace import WINDOWS
 
 
@@ -81,7 +81,7 @@ def _anchors(run: MeasuredRun, rules: Ruleset, *, is_gpu: bool) -> Iterator[Find
 
 def _dlpack(run: MeasuredRun, control: Control, rules: Ruleset) -> Iterator[Finding]:
     profiling = run.profiling_windows()
-    launches = sum(profiling["launches"].tolist())
+    launches = launches_of(profiling)
     place = run.at("timing.controls.dlpack_events")
     if control.launches != launches:
         yield Finding(place, f"{control.launches} launches", f"{launches}, all of profiling")

@@ -25,7 +25,7 @@ from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, methodology_severity, rule
 from kit.checker.runs import MeasuredRun, judge_runs
 from kit.ruleset import Ruleset
-from kit.timeline import device_span_ns
+from kit.timeline import device_span_ns, launches_of
 from kit.trace import WINDOWS
 
 
@@ -39,7 +39,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
 
     def judge(run: MeasuredRun) -> Iterator[Finding]:
         profiling = run.profiling_windows()
-        launches = sum(profiling["launches"].tolist())
+        launches = launches_of(profiling)
         seconds = device_span_ns(profiling) * 1e-9
         place = run.at("profiling rows", WINDOWS.file)
         if launches < rules.minimum_profiling_launches:

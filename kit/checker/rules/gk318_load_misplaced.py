@@ -36,8 +36,8 @@ from kit.clock_events import POWER_CAP
 from kit.gpu_registers import registers_of
 from kit.ruleset import Ruleset
 from kit.stability import IDLE_NS, level
-from kit.timeline import mean_period_ns, within
-from kit.trace import CLOCKS, POWER, WARM_UP, WINDOWS
+from kit.timeline import launches_of, mean_period_ns, rows_of_phase, share_with, within
+from kit.trace import CLOCKS, POWER, WARM_UP, WINDOWS, place_of
 
 
 @rule("GK318", "load-misplaced", clauses=("M11", "M14", "M23"), since="2026.1")
@@ -60,12 +60,12 @@ def _slope(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
     if slope is None:
         raise Unproven("control host_slope is missing")
     windows, period_ns = run.table(WINDOWS.file), mean_period_ns(run.profiling_windows())
-    warm = windows.rows(windows["phase"] == WARM_UP)
+    warm = rows_of_phase(windows, WARM_UP)
     per_call = run.document.executable.gemms_per_call
     place = run.at("timing.controls.host_slope")
     if len(warm):
         host_ns = int(warm["enqueue_end_ns"][-1] - warm["enqueue_start_ns"][0])
-        wanted = rules.slope_s * 1e9 * sum(warm["launches"].tolist()) / max(1, host_ns)
+        wanted = rules.slope_s * 1e9 * launches_of(warm) / max(1, host_ns)
         allowed = rules.slope_launches_difference * wanted + per_call
         if abs(slope.launches - wanted) > allowed:
             required = f"{wanted:.0f} within {allowed:.0f}: {rules.slope_s:g} s by the warm-up"
@@ -96,8 +96,8 @@ def _edges(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
     load = level(power, *run.profiling_interval()).power_mw
     if idle is None or load is None or load < (1 + rules.power_edge_share) * idle:
         return
-    after = power.rows(power["t_ns"] >= phases.idle_start_ns)
-    high = np.flatnonzero(after["power_instant_mw"] >= (idle + load) / 2)
+    first = place_of(power, phases.idle_start_ns)
+    high = first + np.flatnonzero(power["power_instant_mw"][first:] >= (idle + load) / 2)
     if not len(high):
         return
     step_ns = registers.average_power_step_ms * 1_000_000
@@ -108,7 +108,7 @@ def _edges(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
         ("rises", "timing.start", run.document.timing.start.after_ns, high[0]),
         ("falls", "phases.cool_down_start_ns", phases.cool_down_start_ns, high[-1]),
     ):
-        offset_ns = int(after["t_ns"][row]) - mark_ns
+        offset_ns = int(power["t_ns"][row]) - mark_ns
         if not early_ns <= offset_ns <= late_ns:
             found = f"power {what} {offset_ns * 1e-6:.0f} ms after {mark}"
             required = f"{early_ns * 1e-6:.0f} to {late_ns * 1e-6:.0f} ms after it"
@@ -120,11 +120,8 @@ def _cap(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
     if "event_reasons" not in clocks:
         return
 
-    def share(start_ns: int, end_ns: int) -> float:
-        inside = within(clocks, start_ns, end_ns)
-        return float(np.mean(inside["event_reasons"] & POWER_CAP.mask != 0)) if len(inside) else 0.0
-
-    if share(*run.profiling_interval()) < rules.power_cap_held:
+    held = share_with(within(clocks, *run.profiling_interval()), POWER_CAP.mask)
+    if held < rules.power_cap_held:
         return
     first_ns, phases = run.document.timing.start.before_ns, run.document.phases
     outlasts_ns = round(rules.cap_bit_after_s * 1e9)
@@ -137,7 +134,7 @@ def _cap(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
         ("before the first launch", before_ns, first_ns),
         (f"{rules.cap_bit_after_s:g} s into the cool-down", after_ns, phases.cool_down_end_ns),
     ):
-        found = share(start_ns, end_ns)
+        found = share_with(within(clocks, start_ns, end_ns), POWER_CAP.mask)
         if found > rules.cap_bit_stray:
             place = run.at(f"column event_reasons from {start_ns} to {end_ns} ns", CLOCKS.file)
             shown = f"{POWER_CAP.name} in {found:.0%} of the samples {what}"

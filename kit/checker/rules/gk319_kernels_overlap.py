@@ -22,8 +22,6 @@ Fails: every kernel begins 500 ns before the one ahead of it has ended.
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, Unproven, rule
 from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
@@ -39,14 +37,12 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     only_on_gpu(bundle, "GPU kernels")
 
     def judge(run: MeasuredRun) -> Iterator[Finding]:
-        traced(run)
+        _, kernels = traced(run)
         if registers_of(run.device) is None:
             return
-        kernels = run.table(KERNELS.file)
-        starts, ends = kernels["start_ns"], kernels["start_ns"] + kernels["duration_ns"]
-        if len(starts) < rules.minimum_traced_gemms:
+        if len(run.table(KERNELS.file)) < rules.minimum_traced_gemms:
             raise Unproven(f"fewer than {rules.minimum_traced_gemms} kernels")
-        overlap_ns = float(np.median(ends[:-1] - starts[1:]))
+        overlap_ns = kernels.overlap_median_ns
         if overlap_ns > rules.kernel_overlap_median_ns:
             required = f"at most {rules.kernel_overlap_median_ns} ns, on one stream"
             found = f"kernels overlap by {overlap_ns:.0f} ns"

@@ -29,7 +29,7 @@ from kit.checker.rule import Finding, Unproven, methodology_severity, rule
 from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
 from kit.ruleset import Ruleset
 from kit.stability import SETTLE_NS, is_settled, settling
-from kit.timeline import device_span_ns
+from kit.timeline import device_span_ns, rows_of_phase
 from kit.trace import CLOCKS, POWER, WARM_UP, WINDOWS
 
 
@@ -45,7 +45,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
         if stop != "settled":
             yield Finding(run.at("phases.warm_up_stop"), stop, "settled", severity)
         windows = run.table(WINDOWS.file)
-        seconds = device_span_ns(windows.rows(windows["phase"] == WARM_UP)) * 1e-9
+        seconds = device_span_ns(rows_of_phase(windows, WARM_UP)) * 1e-9
         if seconds < rules.minimum_warm_up_s:
             place = run.at("warm-up rows", WINDOWS.file)
             required = f"at least {rules.minimum_warm_up_s:g} s"

@@ -49,9 +49,10 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
             raise Unproven(f"{CLOCKS.file} lacks event_reasons")
         reasons = within(clocks, *interval)["event_reasons"]
         place = run.at("column event_reasons in profiling", CLOCKS.file)
+        seen = int(np.bitwise_or.reduce(reasons))
         for kind in kinds:
-            samples = int(np.count_nonzero(reasons & kind.mask))
-            if samples:
+            if seen & kind.mask:
+                samples = int(np.count_nonzero(reasons & kind.mask))
                 yield Finding(place, f"{kind.name} in {samples} samples", f"no {kind.name}")
         named = sum(kind.mask for kind in SLOWDOWNS)
         bare = int(np.count_nonzero((reasons & BARE_SLOWDOWN.mask != 0) & (reasons & named == 0)))

@@ -72,9 +72,11 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
                 place = run.at(f"column {column}", file)
                 yield Finding(place, f"{values.min()} to {values.max()}", f"{low} to {high}")
         for file, column in _COUNTERS:
+            values = _column(tables, file, column)
+            steps = values[1:] - values[:-1]
             back = rules.counter_back_s * 1e9 if column.endswith("_ns") else 0
-            for row in np.flatnonzero(np.diff(_column(tables, file, column)) < -back)[:1]:
-                place = run.at(f"row {row + 2}: {column}", file)
+            if len(steps) and steps.min() < -back:
+                place = run.at(f"row {int(np.argmax(steps < -back)) + 2}: {column}", file)
                 yield Finding(place, "less than the row before", "a counter that never falls")
         yield from _bursts(run, rules)
         yield from _still(run, rules)
@@ -82,9 +84,12 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     yield from judge_runs(bundle, judge)
 
 
+_NONE = np.empty(0, np.int64)
+
+
 def _column(tables: dict[str, Table], file: str, column: str) -> NDArray[np.int64]:
     table = tables.get(file)
-    return table[column] if table is not None and column in table else np.empty(0, np.int64)
+    return _NONE if table is None else table.columns.get(column, _NONE)
 
 
 def _clocks(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
@@ -104,10 +109,14 @@ def _clocks(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
 def _bursts(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
     periods = run.sampling_periods_ns
     for contract in TELEMETRY_TABLES:
-        start_ns = _column(run.evidence.tables, contract.file, "t_ns")
-        end_ns = start_ns + _column(run.evidence.tables, contract.file, "burst_ns")
+        table = run.evidence.tables.get(contract.file)
+        if table is None:
+            continue
+        start_ns, end_ns = table["t_ns"], table["t_ns"] + table["burst_ns"]
         allowed_ns = rules.burst_overlap * periods.get(contract.file, 0)
-        for row in np.flatnonzero(end_ns[:-1] > start_ns[1:] + allowed_ns)[:1]:
+        late = end_ns[:-1] > start_ns[1:] + allowed_ns
+        if late.any():
+            row = int(np.argmax(late))
             place = run.at(f"row {row + 1}: burst_ns", contract.file)
             yield Finding(place, f"ends at {end_ns[row]} ns", f"before {start_ns[row + 1]} ns")
 
@@ -122,7 +131,7 @@ def _still(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
         return
     if load["t_ns"][-1] - load["t_ns"][0] <= rules.moving_power_s * 1e9:
         return
-    if len(np.unique(load["power_average_mw"])) == 1:
+    if load["power_average_mw"].min() == load["power_average_mw"].max():
         place = run.at("column power_average_mw under load", POWER.file)
         found = f"{load['power_average_mw'][0]} mW in all {len(load)} rows"
         yield Finding(place, found, "a reading that moves")

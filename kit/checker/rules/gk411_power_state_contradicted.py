@@ -37,7 +37,7 @@ from kit.clock_events import EXPLAINING, POWER_CAP
 from kit.gpu_registers import registers_of
 from kit.metrics import time_mean
 from kit.ruleset import Ruleset
-from kit.timeline import around, within
+from kit.timeline import around, share_with, within
 from kit.trace import CLOCKS, POWER, Table
 
 _CAP_COUNTER = "sw_power_cap_ns"
@@ -56,7 +56,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
         inside = within(clocks, *interval)
         if "event_reasons" not in inside or not len(inside):
             return
-        held = float(np.mean(inside["event_reasons"] & POWER_CAP.mask != 0))
+        held = share_with(inside, POWER_CAP.mask)
         yield from _counter(run, held, interval, rules)
         limit_mw = run.document.limits_before.power_enforced_mw
         drawn_mw = time_mean(power, "power_average_mw", *interval)
@@ -121,7 +121,8 @@ def _unexplained(
     if maximum is None or "graphics_mhz" not in inside:
         return
     low = inside["graphics_mhz"] < (1 - rules.clock_below_maximum) * maximum
-    share = float(np.mean(low & (inside["event_reasons"] & EXPLAINING == 0)))
+    unexplained = low & (inside["event_reasons"] & EXPLAINING == 0)
+    share = np.count_nonzero(unexplained) / max(1, len(inside))
     if share > rules.unexplained_clock:
         place = run.at("columns graphics_mhz and event_reasons in profiling", CLOCKS.file)
         lowest = int(inside["graphics_mhz"].min())

@@ -31,6 +31,10 @@ from kit.metrics import same
 from kit.ruleset import Ruleset
 
 _KEYS = ("id", "runs", "device", "number")
+_FIGURES = {
+    kind: tuple(field.name for field in fields(kind) if field.name not in _KEYS)
+    for kind in (CaseMetrics, RunMetrics)
+}
 
 
 @rule("GK501", "claim-differs", clauses=("M11",), since="2026.1")
@@ -58,18 +62,14 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
 def _differences(
     place: str, claimed: CaseMetrics | RunMetrics, derived: CaseMetrics | RunMetrics
 ) -> Iterator[Finding]:
-    for field in fields(claimed):
-        found, required = getattr(claimed, field.name), getattr(derived, field.name)
-        if field.name not in _KEYS and not _agree(found, required):
-            yield Finding(
-                f"{place}: {field.name}", _shown(found), f"{_shown(required)}, recomputed"
-            )
+    for name in _FIGURES[type(claimed)]:
+        found, required = getattr(claimed, name), getattr(derived, name)
+        if found != required and not _agree(found, required):
+            yield Finding(f"{place}: {name}", _shown(found), f"{_shown(required)}, recomputed")
 
 
 def _agree(found: object, required: object) -> bool:
-    if isinstance(found, float | None) and isinstance(required, float | None):
-        return same(found, required)
-    return found == required
+    return isinstance(found, float) and isinstance(required, float) and same(found, required)
 
 
 def _shown(value: object) -> str:

@@ -21,7 +21,7 @@ Fails: the same run dated a year earlier, or the whole bundle a year before its 
 """
 
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 
 from kit.bundle import layout
 from kit.bundle.manifest import parse_bag_info
@@ -33,6 +33,7 @@ from kit.ruleset import Ruleset
 
 BAG_INFO = "bag-info.txt"
 _DAY_S = 86_400
+_DATE_LENGTH = len("2026-11-29T09:00:00Z")
 _EPOCH = date(1970, 1, 1).toordinal()
 
 
@@ -79,6 +80,7 @@ def _sealed(
 def _seconds(text: str) -> float | None:
     """Seconds of the Unix epoch at an RFC 3339 date in UTC; None where it is none."""
     try:
-        return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp()
+        # The schema fixes the form; only parts of a second may be there that no date here has.
+        return datetime.fromisoformat(text).timestamp() if len(text) == _DATE_LENGTH else None
     except (ValueError, OverflowError):
         return None
