@@ -18,7 +18,7 @@ from kit.counters import BYTES, MILLIPERCENT, Counter, CounterStatus
 
 _PLACES = ("/usr/local/cuda/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu")
 _PASSES = "profiler__replayer_passes"
-"""How often a kernel was replayed: the tool's own count, which costs no replay itself."""
+"""How often a kernel was replayed. The raw page of 2025.3 has it, whatever was asked for."""
 _ANNOUNCED = re.compile(r"^==PROF== Profiling .* (\d+) pass(?:es)?$")
 _NUMBER = re.compile(r"(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?")
 _VERSION = re.compile(r"Version (\d[\w.]{0,30})")
@@ -91,7 +91,7 @@ def command(ncu: Path, counter: str, log: Path, child: Sequence[str]) -> list[st
     """The command line that counts `counter` in the part of `child` that asks to be profiled."""
     return [
         str(ncu),
-        "--metrics", f"{counter},{_PASSES}",
+        "--metrics", counter,
         "--cache-control", "none",
         "--clock-control", "none",
         "--profile-from-start", "off",
