@@ -8,6 +8,7 @@ import pytest
 from kit.counters import BYTES, DRAM_READ, MILLIPERCENT
 from kit.runner.ncu import NcuError, command, counter_of, find_ncu, parse
 
+DATA = Path(__file__).parents[1] / "data/h200/ncu"
 HEAD = (
     '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size",'
     '"Grid Size","Device","CC"'
@@ -60,6 +61,15 @@ def with_column(text, passes):
 def test_replays_are_read_from_their_column_where_no_kernel_is_announced():
     assert parse(with_column(log_of(FOUR), (1, 1, 1, 1)), DRAM_READ).passes == 1
     assert parse(with_column(log_of(FOUR), (1, 1, 9, 1)), DRAM_READ).passes == 9
+
+
+def test_the_log_of_an_h200_is_read():
+    text = (DATA / "raw-2025.3.log").read_text(encoding="utf-8")
+    log = parse(text, DRAM_READ)
+    assert (log.unit, log.passes, len(log.readings)) == (BYTES, 1, 2)
+    assert {entry.kernel for entry in log.readings} == {"gemm_fusion_dot_general_1"}
+    # One product three times over the same 8 MiB: all of it is in the cache by then.
+    assert [int(entry.value) for entry in log.readings] == [512, 0]
 
 
 def test_numbers_without_separators_are_numbers_too():
