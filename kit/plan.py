@@ -260,7 +260,7 @@ class RunPlan:
         phases = self.phases
         for name in Phases.__dataclass_fields__:
             value = getattr(phases, name)
-            _require(0 <= value < math.inf, f"phases.{name}", value, "0 or more")
+            _require(0 <= value < math.inf, f"phases.{name}", value, "0 or more, and finite")
         _require(phases.profiling_min_launches >= 1, "phases.profiling_min_launches",
                  phases.profiling_min_launches, "at least 1")  # fmt: skip
         for phase in ("warm_up", "cool_down"):

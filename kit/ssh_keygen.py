@@ -42,10 +42,19 @@ def sign(data: bytes, key: Path, namespace: str) -> bytes:
         raise UsageError(f"--key {key}: no such file", hint="ssh-keygen -t ed25519 -f FILE")
     done = _start(["-Y", "sign", "-f", str(key.absolute()), "-n", namespace], data, limit_s=None)
     if done.returncode:
-        raise UsageError(f"--key {key}: {last_line(done)}", hint="the file of a private key")
+        raise UsageError(f"--key {key}: {last_line(done)}", hint=_remedy(done, key))
     if check(done.stdout, data, namespace).returncode:
         raise KitError("ssh-keygen does not accept the signature that it made")
     return done.stdout
+
+
+def _remedy(done: Answer, key: Path) -> str:
+    text = said(done)
+    if "too open" in text:
+        return f"others can read it: chmod 600 {key}"
+    if "passphrase" in text:
+        return "sign at a terminal, or give the key to ssh-agent and name its public half"
+    return "the file of a private key"
 
 
 def public_key(signature: bytes) -> str:

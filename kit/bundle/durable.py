@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kit.errors import UnwritableError
+from kit.errors import UnwritableError, UsageError
 
 _REMEDIES = {
     errno.ENOSPC: "free some space",
@@ -29,6 +29,19 @@ def writable(path: Path) -> Iterator[None]:
         raise UnwritableError(
             f"{path}: cannot be written: {error.strerror}", hint=remedy
         ) from error
+
+
+def require_outside_bundles(path: Path) -> None:
+    """Refuse to write below a bundle, which would no longer be what was sealed.
+
+    Raises:
+        UsageError: a folder above `path` is a bundle.
+    """
+    for folder in path.absolute().resolve().parents:
+        if (folder / "bagit.txt").exists():
+            raise UsageError(
+                f"{path} would lie in the bundle {folder}", hint="choose another place"
+            )
 
 
 def write_new(path: Path, data: bytes) -> None:

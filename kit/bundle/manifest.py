@@ -95,6 +95,10 @@ def parse_manifest(data: bytes, place: str) -> dict[str, str]:
     previous = b""
     for number, line in enumerate(lines, 1):
         match = _LINE.fullmatch(line)
+        if match is None and line.endswith(b"\r"):
+            raise BundleError(
+                f"{place}: line {number}: ends with CR LF", hint="copy a bundle byte by byte"
+            )
         if match is None:
             raise BundleError(
                 f"{place}: line {number}: {shown(line, 100)} is not 64 lower-case hexadecimal "

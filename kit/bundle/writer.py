@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 from kit import __version__
 from kit.bundle.container import Container
 from kit.bundle.documents import format_document
-from kit.bundle.durable import prune, replace, settle, sync_folder, writable, write_new
+from kit.bundle.durable import (
+    prune,
+    replace,
+    require_outside_bundles,
+    settle,
+    sync_folder,
+    writable,
+    write_new,
+)
 from kit.bundle.foreign_text import shown
 from kit.bundle.layout import BAG_FILES, PARTIAL, PAYLOAD
 from kit.bundle.manifest import (
@@ -96,6 +104,7 @@ class BundleWriter:
                 f"bundle name {name!r} will not do",
                 hint="lower-case letters, digits, . _ -, at most 64",
             )
+        require_outside_bundles(parent / name)
         self.path = parent / name
         self.partial = parent / f"{PARTIAL}{name}"
         self._name = name

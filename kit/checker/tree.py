@@ -60,7 +60,7 @@ def _identity(path: Path) -> object:
 
 def _below(root: Path) -> Iterator[Candidate]:
     if not root.is_dir():
-        yield Candidate(root, str(root), "not a bundle: is not a folder")
+        yield Candidate(root, str(root), "not a bundle: is not a folder; unpack an archive first")
         return
     empty = True
     waiting = [root]
@@ -79,7 +79,7 @@ def _below(root: Path) -> Iterator[Candidate]:
         else:
             waiting.extend(folders)
     if empty:
-        yield Candidate(root, str(root), "no bundle here")
+        yield Candidate(root, str(root), "no bundle here: no folder at or below it holds bagit.txt")
 
 
 def _has_plan(folder: Path, folders: list[Path]) -> bool:

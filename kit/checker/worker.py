@@ -7,6 +7,7 @@ privileges and its memory is bounded, so that what a hostile bundle can make it 
 
 import gc
 import json
+import os
 import sys
 import time
 import warnings
@@ -14,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TextIO
 
 from kit.checker.verdict import Verdict, Waiver
 from kit.records import from_json, to_json
@@ -72,7 +74,7 @@ def serve() -> None:
         nonlocal last_s
         if time.monotonic() - last_s >= _SIGN_EVERY_S:
             last_s = time.monotonic()
-            print(file=answers, flush=True)
+            _say("", answers)
 
     for line in sys.stdin:
         request = from_json(Request, json.loads(line))
@@ -84,10 +86,18 @@ def serve() -> None:
             known=partial(_known, request),
         )
         forget()
-        print(json.dumps(to_json(verdict)), file=answers, flush=True)
+        _say(json.dumps(to_json(verdict)), answers)
         # Garbage is looked for here, and then only in what the next bundle leaves.
         gc.collect()
         gc.freeze()
+
+
+def _say(line: str, answers: TextIO) -> None:
+    """Answer, or end without a word where nobody listens any more."""
+    try:
+        print(line, file=answers, flush=True)
+    except BrokenPipeError:
+        os._exit(0)
 
 
 def _known(request: Request, digest: str, content: str) -> Verdict | None:

@@ -9,11 +9,13 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import kit
+from kit.cli._signals import interrupt_on_termination
 from kit.errors import KitError, UsageError
 
 INTERNAL_ERROR = 4
@@ -29,6 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     if sys.stderr is None:  # closed: Python would print to stdout instead
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for good
+    interrupt_on_termination()
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()
@@ -66,7 +69,8 @@ def report(error: BaseException) -> int:
         traceback.print_exception(error)
     from kit.checker.printable import printable
 
-    print(f"gemm-kit: {printable(line, _LONGEST_LINE)}", file=sys.stderr)
+    with suppress(OSError):  # the exit code stands, whether or not anybody can be told why
+        print(f"gemm-kit: {printable(line, _LONGEST_LINE)}", file=sys.stderr)
     return code
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import stat
 import sys
 from contextlib import nullcontext, suppress
 from datetime import datetime
@@ -210,6 +211,10 @@ def _outside(candidates: "Sequence[Candidate]", files: dict[str, Path | None]) -
         if file is None:
             continue
         shown = f"{option} {file}"
+        if file.name == "-" or (option == "--index" and _is_stream(file)):
+            raise UsageError(f"{shown} is no file", hint="name a file in a folder of yours")
+        if _is_stream(file):
+            continue
         folders = file.absolute().resolve().parents
         if not bundles.isdisjoint(folders):
             raise UsageError(f"{shown} would lie in a bundle", hint="choose another folder")
@@ -234,12 +239,27 @@ def _write_table(path: Path, verdicts: "Sequence[Verdict]") -> str:
     """
     from kit.checker.output.summary_csv import summary_csv
 
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    text = summary_csv(verdicts)
+    if _is_stream(path):
+        with suppress(BrokenPipeError), path.open("w", encoding="utf-8") as stream:
+            stream.write(text)
+        return ""
+    place = path.resolve()  # a link stays a link
+    partial = place.with_name(f".{place.name}.{os.getpid()}")
     try:
-        partial.write_text(summary_csv(verdicts), encoding="utf-8")
-        partial.replace(path)
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(place)
     except OSError as error:
         with suppress(OSError):
             partial.unlink()
         return f"--csv {path}: cannot be written: {error.strerror}"
     return ""
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether it is a pipe or a device, such as /dev/stdout: written through, never replaced."""
+    try:
+        kind = path.stat().st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(kind) and not stat.S_ISDIR(kind)

@@ -57,7 +57,9 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
 
 def _write(plan: RunPlan, path: Path) -> None:
     from kit.bundle.documents import format_document
+    from kit.bundle.durable import require_outside_bundles
 
+    require_outside_bundles(path)
     try:
         path.write_bytes(format_document(plan, "plan"))
     except OSError as error:

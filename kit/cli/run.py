@@ -16,6 +16,7 @@ import click
 
 from kit.cli import report, run_command
 from kit.cli._faults import explained
+from kit.cli._signals import interrupt_on_termination
 from kit.errors import KitError, UsageError
 from kit.plan import RunPlan
 from kit.resources import CONFIGS
@@ -92,9 +93,8 @@ def read_plan(path: Path) -> RunPlan:
 
 def _measure(asked: Settings) -> int:
     from kit.runner.launcher import measure
-    from kit.runner.signals import interrupt_on_termination
 
-    interrupt_on_termination()
+    interrupt_on_termination()  # here too: a sweep may call this in another process
     outcome = measure(asked.plan, Path(asked.output), asked.name, _announce)
     if outcome.exit_code:
         why = f"gemm-kit check {outcome.bundle} says why"

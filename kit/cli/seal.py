@@ -11,6 +11,8 @@ import click
 
 from kit.errors import BundleError, MeasurementError, UsageError
 
+_AUDITOR = "AUDITOR"
+"""Stands for a name that a verdict does not hold."""
 _EXIT_CODES = """\b
 Exit codes: 0 signed, 2 wrong usage or key, 3 refused (malformed, unsafe, changed
 after it was sealed), 4 internal error, 5 there is no ssh-keygen."""
@@ -43,8 +45,9 @@ def command(path: Path, key: Path, force: bool) -> int:
     _write(place, signature)
     print(f'{signer} namespaces="{namespace}" {public_key(signature)}')
     print(f"gemm-kit: wrote {place}", file=sys.stderr)
+    named = "put your name for AUDITOR, and " if signer == _AUDITOR else ""
     print(
-        "gemm-kit: hand the line above to whoever verifies, by a way that you both trust",
+        f"gemm-kit: {named}hand the line above to whoever verifies, by a way that you both trust",
         file=sys.stderr,
     )
     return 0
@@ -56,7 +59,10 @@ def _bundle(path: Path) -> tuple[str, bytes, Path]:
     from kit.bundle.reader import read_container
     from kit.checker.signed import IDENTITY, submitter_of
 
-    container = read_container(path)
+    try:
+        container = read_container(path)
+    except BundleError as error:
+        raise BundleError(f"{path}: {error.problem}", hint=error.hint) from None
     if container.faults:
         fault = container.faults[0]
         raise BundleError(
@@ -69,7 +75,7 @@ def _verdict(path: Path) -> tuple[str, bytes, Path]:
     from kit.checker.verdict_file import read_verdict_file
 
     verdict = read_verdict_file(path)
-    return "AUDITOR", verdict.data, verdict.signature_path
+    return _AUDITOR, verdict.data, verdict.signature_path
 
 
 def _write(place: Path, signature: bytes) -> None:

@@ -13,7 +13,7 @@ from kit.bundle.writer import BundleWriter
 from kit.checker.judge import judge
 from kit.checker.printable import printable
 from kit.checker.verdict import Verdict
-from kit.errors import KitError, MeasurementError, UnwritableError
+from kit.errors import KitError, MeasurementError, UnwritableError, UsageError
 from kit.evidence import (
     ClockLock,
     Environment,
@@ -81,7 +81,7 @@ def measure(
             locks.enter_context(device_lock(target.id))
         gpus_used = tuple(target.gpu for target in targets if target.gpu is not None)
         held = hold_clocks(plan, gpus_used, base_ns, locks)
-        writer = BundleWriter(parent, name or started.strftime("%Y%m%dt%H%M%Sz"))
+        writer = _writer(parent, name or started.strftime("%Y%m%dt%H%M%Sz"))
         campaign = _Campaign(plan, writer, targets, Notes(base_ns))
         try:
             writer.write_record(layout.PLAN, plan)
@@ -100,6 +100,13 @@ def measure(
     # A checker that broke down has not judged: that is the kit's fault, not the measurement's.
     code = verdict.exit_code if verdict.exit_code in (0, KitError.exit_code) else 1
     return Outcome(bundle, verdict, code)
+
+
+def _writer(parent: Path, name: str) -> BundleWriter:
+    try:
+        return BundleWriter(parent, name)
+    except UnwritableError as error:  # before anything ran: another place has to be named
+        raise UsageError(error.problem, hint=error.hint) from None
 
 
 def _without_uuids(plan: RunPlan) -> RunPlan:

@@ -5,6 +5,7 @@ Nothing is printed between the first and the last profiling launch.
 
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TextIO
 
@@ -51,8 +52,9 @@ class Progress:
         return f", about {this_s + each_s * (self.runs - self.done - 1):.0f} s left"
 
     def _show(self, text: str, *, ends: bool) -> None:
-        if self.stream.isatty():
-            self.stream.write(f"\r\x1b[K{text}" + ("\n" if ends else ""))
-        else:
-            self.stream.write(f"{text}\n")
-        self.stream.flush()
+        with suppress(OSError):  # a full disk or a closed terminal must not cost the measurement
+            if self.stream.isatty():
+                self.stream.write(f"\r\x1b[K{text}" + ("\n" if ends else ""))
+            else:
+                self.stream.write(f"{text}\n")
+            self.stream.flush()

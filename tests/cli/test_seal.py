@@ -163,7 +163,17 @@ def test_a_passphrase_is_asked_for(passphrase, code, bundle, gemm_kit, tmp_path)
     assert (bundle / SIGNATURE).exists() == (code == 0)
     if code:
         assert "incorrect passphrase" in done.stderr
+        assert "ssh-agent" in done.stderr
         assert done.stderr.count("\n") == 1
+
+
+def test_a_key_that_others_can_read_says_what_to_do(bundle, key, gemm_kit, tmp_path):
+    shutil.copy(key, tmp_path / "open")
+    (tmp_path / "open").chmod(0o644)
+    done = gemm_kit("seal", "cpu", "--key", "open")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith("(others can read it: chmod 600 open)\n")
+    assert not (bundle / SIGNATURE).exists()
 
 
 def test_an_agent_holds_the_private_half(bundle, key, start, tmp_path):

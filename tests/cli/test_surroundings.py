@@ -129,10 +129,10 @@ def test_a_folders_name_gives_no_order_to_a_build_system(folder, form):
         assert json.loads(done.stdout)["bundles"][0]["name"] == name
 
 
-def test_an_interrupt_from_the_terminal_is_one_line(folder):
-    """A terminal signals the whole process group."""
+def checking(folder, *options):
+    """A check whose worker has started, in a process group of its own."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "kit", "check", "bundle"],
+        [sys.executable, "-m", "kit", "check", "bundle", *options],
         cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env=os.environ | {"PYTHONPATH": str(ROOT)}, start_new_session=True,
     )  # fmt: skip
@@ -141,9 +141,83 @@ def test_an_interrupt_from_the_terminal_is_one_line(folder):
         assert process.poll() is None
         time.sleep(0.01)
     time.sleep(0.2)  # the worker is a Python by then
+    return process
+
+
+def test_an_interrupt_from_the_terminal_is_one_line(folder):
+    """A terminal signals the whole process group."""
+    process = checking(folder)
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, "", "gemm-kit: interrupted\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_what_ends_a_job_is_an_interrupt(folder, number):
+    process = checking(folder)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "gemm-kit: interrupted\n")
+
+
+def test_a_worker_whose_parent_is_killed_ends_without_a_word(folder):
+    process = checking(folder, "--deep")
+    process.kill()
+    out, err = process.communicate(timeout=60)  # both ends are closed when the worker is gone
+    assert (process.returncode, out, err) == (-signal.SIGKILL, "", "")
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [(["check", "bundle"], 0), (["check", "missing"], 2), (["explain", "x"], 2)],
+)
+def test_an_exit_code_stands_though_nobody_can_be_told_why(folder, command, code):
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "kit", *command], cwd=folder, stderr=full,
+            stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False,
+        )  # fmt: skip
+    assert done.returncode == code
+
+
+def test_a_table_goes_through_pipes_and_links(folder):
+    os.mkfifo(folder / "pipe")
+    with subprocess.Popen(["cat", "pipe"], cwd=folder, stdout=subprocess.PIPE) as reader:
+        assert run(folder, "check", "bundle", "--csv", "pipe").returncode == 0
+        through, _ = reader.communicate(timeout=60)
+    assert (folder / "pipe").is_fifo()
+    (folder / "table.csv").write_text("an older one")
+    (folder / "link.csv").symlink_to("table.csv")
+    assert run(folder, "check", "bundle", "--csv", "link.csv").returncode == 0
+    assert (folder / "link.csv").is_symlink()
+    assert (folder / "table.csv").read_bytes() == through
+    both = run(folder, "check", "bundle", "--csv", "/dev/stdout").stdout
+    assert both.startswith(through)
+    assert both.endswith(b"SUMMARY: submission looks OK\n")
+
+
+@pytest.mark.parametrize("option", ["--csv", "--index"])
+def test_a_dash_is_no_file(folder, option):
+    done = run(folder, "check", "bundle", option, "-")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.startswith(f"gemm-kit: error: {option} - is no file".encode())
+    assert not (folder / "-").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["plan", "suite=quick", "--out", "bundle/x.json"],
+        ["run", "suite=quick", "output=bundle/data"],
+    ],
+)
+def test_nothing_is_written_below_a_bundle(folder, command):
+    for name in MODULES:
+        (folder / f"{name}.py").unlink()
+    done = run(folder, *command)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"would lie in the bundle" in done.stderr.splitlines()[-1]
+    assert run(folder, "check", "bundle").returncode == 0
 
 
 @pytest.mark.parametrize("option", ["--csv", "--index"])
