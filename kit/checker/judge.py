@@ -27,7 +27,15 @@ from kit.checker.rule import (
 )
 from kit.checker.signed import bundle_signature
 from kit.checker.traits import Traits
-from kit.checker.verdict import Headline, Judgement, RuleResult, Verdict, Waiver, decide
+from kit.checker.verdict import (
+    TOO_LARGE,
+    Headline,
+    Judgement,
+    RuleResult,
+    Verdict,
+    Waiver,
+    decide,
+)
 from kit.errors import BundleError, KitError, UndecidableError
 from kit.ruleset import Ruleset, is_in_force, ruleset
 
@@ -35,7 +43,6 @@ INTEGRITY = "GK001"
 MAXIMUM_COUNTED = 100_000
 """Findings after which a rule is stopped: a hostile bundle may earn millions."""
 _ALONE = Auditor()
-_TOO_LARGE = "judging it takes more memory than this kit gives one bundle"
 
 
 def judge(
@@ -72,11 +79,12 @@ def judge(
     except Exception as error:  # noqa: BLE001 - as above
         if faults:
             return _altered(called, container, faults, error)
-        return replace(_unjudged(called, container.digest, error), content=content)
+        unjudged = _unjudged(called, container.digest, error)
+        return unjudged if isinstance(error, MemoryError) else replace(unjudged, content=content)
     try:
         results = tuple(run_rule(rule, bundle, rules) for rule in all_rules())
-    except MemoryError as error:
-        return replace(_unjudged(called, container.digest, error), content=content)
+    except MemoryError as error:  # of this process, which may hold more: not to be remembered
+        return _unjudged(called, container.digest, error)
     failed = {result.code for result in results if result.outcome == "fail"}
     used = tuple(
         waiver for waiver in waivers if waiver.bundle == container.digest and waiver.code in failed
@@ -154,7 +162,7 @@ def _altered(
 def _unjudged(name: str, digest: str | None, error: Exception) -> Verdict:
     judgement: Judgement = "internal_error"
     if isinstance(error, MemoryError):
-        return Verdict(name, digest, None, "refused", _TOO_LARGE, None, (), ())
+        return Verdict(name, digest, None, "refused", TOO_LARGE, None, (), ())
     if isinstance(error, BundleError):
         judgement = "refused"
     elif isinstance(error, UndecidableError):

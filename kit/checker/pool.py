@@ -6,15 +6,15 @@ that reads a bundle.
 
 import json
 import os
-import select
 import time
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
+from selectors import EVENT_READ, DefaultSelector
 
 from kit.checker import process
 from kit.checker.process import Process
 from kit.checker.tree import Candidate
-from kit.checker.verdict import Judgement, Verdict, Waiver
+from kit.checker.verdict import TOO_LARGE, Judgement, Verdict, Waiver
 from kit.checker.worker import IndexKey, Request
 from kit.records import from_json, to_json
 from kit.signature import Signers
@@ -84,7 +84,11 @@ def _told(candidate: Candidate) -> tuple[str, str, str]:
 def _answers(busy: "list[_Worker]") -> dict[int, Verdict]:
     """Wait until a worker says something or is late; the verdicts by their tasks, if any."""
     soonest = min(worker.deadline for worker in busy)
-    ready, _, _ = select.select(busy, [], [], max(0.0, soonest - time.monotonic()))
+    with DefaultSelector() as selector:
+        for worker in busy:
+            selector.register(worker, EVENT_READ)
+        heard = selector.select(max(0.0, soonest - time.monotonic()))
+    ready = {key.fileobj for key, _ in heard}
     now = time.monotonic()
     found = {}
     for worker in busy:
@@ -102,12 +106,14 @@ class _Worker:
     """One worker process, started when it is needed and anew after it has died.
 
     `task` is the number of the candidate that it judges, None while it waits for one; it has time
-    until `deadline`, by the monotonic clock.
+    until `deadline`, by the monotonic clock. No bundle answers for what others did before it: where
+    a process ends, or runs out of memory, that was not started for this bundle, a new one judges.
     """
 
     def __init__(self, running: Process | None) -> None:
         self._process = running
-        self._name = ""
+        self._is_fresh = False
+        self._request: Request | None = None
         self._line = b""
         self.task: int | None = None
         self.deadline = 0.0
@@ -119,8 +125,9 @@ class _Worker:
 
     def ask(self, task: int, request: Request) -> None:
         """Let the worker judge; whatever becomes of it, `read` or `give_up` gives a verdict."""
-        self.task, self._name, self._line = task, request.name, b""
+        self.task, self._request, self._line = task, request, b""
         self.deadline = time.monotonic() + LIMIT_S
+        self._is_fresh = self._process is None
         running = self._process = self._process or process.start()
         if running.stdin is not None:
             with suppress(OSError):  # of one that has died, `read` finds the end
@@ -135,18 +142,29 @@ class _Worker:
         self._line = (self._line + part).lstrip(b"\n")
         if part and not self._line.endswith(b"\n"):
             return None
-        with suppress(ValueError):
+        task, was_fresh = self.task, self._is_fresh
+        try:
             verdict = from_json(Verdict, json.loads(self._line))
+        except ValueError:
+            problem = f"the process that judged it ended ({self.end(_GRACE_S)})"
+            verdict = self._unjudged("internal_error", problem)
+        else:
             self.task = None
+            if verdict.problem != TOO_LARGE:
+                return verdict
+            self.end()
+        if was_fresh or task is None or self._request is None:
             return verdict
-        problem = f"the process that judged it ended ({self.end(_GRACE_S)})"
-        return _unjudged(self._name, "internal_error", problem)
+        self.ask(task, self._request)
+        return None
 
     def give_up(self) -> Verdict:
         """End a worker that is late."""
         self.end()
-        problem = f"judging it took longer than {LIMIT_S:.0f} s"
-        return _unjudged(self._name, "refused", problem)
+        return self._unjudged("refused", f"judging it took longer than {LIMIT_S:.0f} s")
+
+    def _unjudged(self, judgement: Judgement, problem: str) -> Verdict:
+        return _unjudged("" if self._request is None else self._request.name, judgement, problem)
 
     def end(self, grace_s: float = 0.0) -> str:
         """End the process after `grace_s`; says how it ended, by itself where it had."""

@@ -1,4 +1,5 @@
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -21,7 +22,7 @@ ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(kit.__file__).parents[1])}
 
 # A worker whose judge does what the bundle's name says, in place of judging it.
 _ACTING = """
-import os, signal, sys, time
+import contextlib, mmap, os, signal, sys, threading, time
 sys.path = sys.argv[1:]
 import kit.checker.judge as module
 honest = module.judge
@@ -41,7 +42,16 @@ def judge(path, *, auditor, name, **options):
         print("noise on stdout", flush=True)
     if name == "eat":
         bytearray(2**40)
-    return honest(path, auditor=auditor, name=name, **options)
+    verdict = honest(path, auditor=auditor, name=name, **options)
+    if name == "hoard":
+        module.hoard = []
+        for size in (2**28, 2**24, 2**18):  # addresses alone: no page is touched
+            with contextlib.suppress(OSError):
+                while True:
+                    module.hoard.append(mmap.mmap(-1, size))
+    if name == "mortal":
+        threading.Timer(0.02, os._exit, [9]).start()
+    return verdict
 
 module.judge = judge
 from kit.checker.worker import serve
@@ -137,6 +147,32 @@ def test_memory_is_bounded(folder, monkeypatch):
     monkeypatch.setattr(process, "_START", _ACTING)
     (verdict,) = judge_all([Candidate(folder, "eat")])
     assert verdict.judgement == "internal_error"
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("name", ["hoard", "mortal"])
+def test_no_bundle_answers_for_what_another_did_to_the_worker(folder, monkeypatch, jobs, name):
+    monkeypatch.setattr(process, "_START", _ACTING)
+    names = [name, "a", "b", name, "c", "d"]
+    assert judged(folder, names, jobs=jobs) == [(each, "compliant") for each in names]
+
+
+def test_a_worker_that_was_dead_before_it_was_asked_costs_nothing(folder):
+    with process.started() as first:
+        first.kill()
+        assert judged(folder, ["a", "b"], first=first) == [("a", "compliant"), ("b", "compliant")]
+
+
+def test_many_workers_have_high_descriptors(folder):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2000), hard))
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        assert judged(folder, ["a"]) == [("a", "compliant")]
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_what_is_printed_is_no_verdict(folder, monkeypatch):
