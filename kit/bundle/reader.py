@@ -50,6 +50,8 @@ __all__ = [
 ]
 
 Record = TypeVar("Record")
+MAXIMUM_DOCUMENT_BYTES = 64 * 2**20
+"""Of all JSON documents together: five times those of a thousand H200 runs."""
 MAXIMUM_HLO_BYTES = 8 * 2**20
 MAXIMUM_HLO_TOTAL_BYTES = 4 * MAXIMUM_HLO_BYTES
 """Of all programs together: twelve times what those squares have."""
@@ -156,6 +158,7 @@ def parse(container: Container) -> Bundle:
     files = container.files
     found, unknown = _sort(files)
     _bound_runs(found.values())
+    _bound_documents([data for path, data in files.items() if path.endswith(".json")])
     _bound_programs([data for path, data in files.items() if path.endswith(".hlo.txt")])
     _bound_cells([files[path] for path in files if path.endswith(".csv")])
     tables = load_all(_tables(found, files))
@@ -199,6 +202,15 @@ def _bound_runs(cases: Iterable[_CaseFiles]) -> None:
     runs = sum(len(names.runs) for names in cases)
     if runs > MOST_RUNS:
         raise BundleError(f"it holds {runs} runs; {MOST_RUNS} are allowed")
+
+
+def _bound_documents(texts: list[bytes]) -> None:
+    """Refuse documents that would become ten times their size in memory, and seconds of work."""
+    octets = sum(map(len, texts))
+    if octets > MAXIMUM_DOCUMENT_BYTES:
+        raise BundleError(
+            f"its documents have {octets} bytes; {MAXIMUM_DOCUMENT_BYTES} are allowed"
+        )
 
 
 def _bound_programs(texts: list[bytes]) -> None:

@@ -63,7 +63,7 @@ def loads(data: bytes, place: str) -> object:
         raise BundleError(f"{place}: not JSON: {problem}") from None
     except _NotStrictError as error:
         raise BundleError(f"{place}: {error}") from None
-    except (RecursionError, MemoryError, OverflowError):
+    except (RecursionError, OverflowError):
         raise BundleError(f"{place}: too large to parse") from None
     return value
 

@@ -1,6 +1,7 @@
 """From a container's bytes to a `Bundle`: everything in its place, every break with its message."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -251,7 +252,22 @@ def test_autotune_results_that_are_not_text_or_too_long(refusal, sample):
     assert message == f"{path}: has 1048577 bytes; 1048576 are allowed"
 
 
-@pytest.mark.parametrize("error", [RecursionError, MemoryError, OverflowError])
+def test_documents_that_are_too_long_together(refusal, monkeypatch):
+    monkeypatch.setattr(reader, "MAXIMUM_DOCUMENT_BYTES", 5)
+    message = refusal(lambda _: None)
+    assert re.fullmatch(r"its documents have \d+ bytes; 5 are allowed", message)
+
+
+def test_a_lack_of_memory_is_the_processs_not_the_bundles(pristine, monkeypatch):
+    def exhausted(_):
+        raise MemoryError
+
+    monkeypatch.setattr("kit.bundle.schema.decoder", lambda *_: exhausted)
+    with pytest.raises(MemoryError):
+        parse(read_container(pristine))
+
+
+@pytest.mark.parametrize("error", [RecursionError, OverflowError])
 def test_exhaustion_in_validation_is_a_bundle_error(pristine, monkeypatch, error):
     def exhausted(_):
         raise error

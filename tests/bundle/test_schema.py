@@ -1,11 +1,18 @@
+import os
 import re
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
+import kit
 from kit.bundle import schema
 from kit.errors import BundleError
 from kit.records import to_json
+
+ROOT = Path(kit.__file__).parents[1]
 
 
 @pytest.fixture
@@ -118,3 +125,29 @@ def test_deep_documents_are_refused_not_crashed(run):
     run["case"] = deep
     with pytest.raises(BundleError, match="x: too large to validate"):
         schema.validate("run", run, "x")
+
+
+def test_the_first_fault_is_the_same_in_every_process(tmp_path):
+    """Names in a mapping are looked at in their order, not in that of the process's hashes."""
+    code = (
+        "from kit.bundle import schema\n"
+        "from kit.errors import BundleError\n"
+        "document = {name: [1] for name in 'qwertyuiopasdfgh'}\n"
+        "packages = {'$schema': 'https://json-schema.org/draft/2020-12/schema', '$id': 'x',\n"
+        "            'type': 'object', 'maxProperties': 99,\n"
+        "            'additionalProperties': {'type': 'string'}}\n"
+        "schema.documents()['run'] = packages\n"
+        "try:\n"
+        "    schema.validate('run', document, 'x')\n"
+        "except BundleError as error:\n"
+        "    print(error)\n"
+    )
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+            env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+        ).stdout
+        for seed in "123456"
+    }  # fmt: skip
+    (line,) = said
+    assert line.startswith("x: $.a: must be of type string")
