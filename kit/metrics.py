@@ -12,14 +12,10 @@ from kit.gpu_table import GpuRow, row_for
 from kit.kernels import kernel_figures
 from kit.number_format import number_format
 from kit.plan import Case
+from kit.remembered import remembered
 from kit.sol import RATES, SpeedOfLight, speed_of_light
-from kit.timeline import (
-    device_span_ns,
-    launches_of,
-    profiling_interval,
-    rows_of_phase,
-)
-from kit.trace import CLOCKS, ENERGY, POWER, PROFILING, WINDOWS, Table, remembered, rows_within
+from kit.timeline import device_span_ns, launches_of, profiling_interval, rows_of_phase
+from kit.trace import CLOCKS, ENERGY, POWER, PROFILING, WINDOWS, Table, rows_within
 
 MINIMUM_SAMPLES = 2
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kit.bundle.container import Container, IntegrityFault, read_container
 from kit.bundle.documents import parse_document
@@ -123,6 +123,7 @@ class Bundle:
     `cases` is keyed by folder name. `unknown_files` are payload paths without a meaning.
     `auditor` does not come from the bundle: rules that compare it with the evidence read it there.
     Nor does `signature`, which is what the auditor's signers make of the bundle's; null: not asked.
+    `known` is for `kit.remembered`.
     """
 
     container: Container
@@ -135,6 +136,9 @@ class Bundle:
     unknown_files: tuple[str, ...]
     auditor: Auditor = Auditor()
     signature: Signature | None = None
+    known: dict[tuple[Any, ...], Any] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
 
 @dataclass(slots=True)
