@@ -67,7 +67,7 @@ def derive_run(  # noqa: PLR0913, PLR0917 - all that a run's figures come from
         launches=launches,
         mean_period_ns=mean_period_ns,
         median_period_ns=median(periods.tolist()),
-        spread=_spread(periods),
+        spread=float(np.std(periods) / np.mean(periods)),
         flops_per_s=flops_per_s,
         executed=ran.executed,
         native=ran.native,
@@ -88,12 +88,6 @@ def derive_run(  # noqa: PLR0913, PLR0917 - all that a run's figures come from
         energy_per_gemm_j=None if energy_mw is None else energy_mw * mean_period_ns * 1e-12,
         flops_per_s_per_watt=flops_per_s / (energy_mw * 1e-3) if energy_mw else None,
     )
-
-
-def _spread(values: NDArray[np.float64]) -> float:
-    """Standard deviation over mean: NumPy's own steps, without what it does for other arrays."""
-    mean = values.sum() / len(values)
-    return float(np.sqrt(np.square(values - mean).sum() / len(values)) / mean)
 
 
 def _speed_of_light(
