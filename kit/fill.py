@@ -64,21 +64,18 @@ def threefry(
     first, second = (_plain(np.asarray(word, np.uint32)) for word in key)
     schedule = (first, second, np.asarray(first ^ second ^ np.uint32(_PARITY)))
     x0, x1, shifted = _aligned(np.broadcast(*key, high, low, start).shape)
-    with np.errstate():  # which also puts the buffer's size back
-        # A key with a row of counters each: NumPy would copy short rows together into its buffer.
-        np.setbufsize(16)
-        np.add(low, np.asarray(np.add(start, second)), x1)
-        before = np.asarray(np.add(high, first))  # x0, while it is the same for many counters
-        for block in range(5):
-            for left, right in _SHIFTS[block % 2]:
-                np.add(x1, before, x0)
-                before = x0
-                np.left_shift(x1, left, shifted)
-                np.right_shift(x1, right, x1)
-                np.bitwise_or(x1, shifted, x1)
-                np.bitwise_xor(x1, x0, x1)
-            np.add(x0, schedule[(block + 1) % 3], x0)
-            np.add(x1, np.asarray(np.add(schedule[(block + 2) % 3], _WORDS[block + 1])), x1)
+    np.add(low, np.asarray(np.add(start, second)), x1)
+    before = np.asarray(np.add(high, first))  # x0, while it is the same for many counters
+    for block in range(5):
+        for left, right in _SHIFTS[block % 2]:
+            np.add(x1, before, x0)
+            before = x0
+            np.left_shift(x1, left, shifted)
+            np.right_shift(x1, right, x1)
+            np.bitwise_or(x1, shifted, x1)
+            np.bitwise_xor(x1, x0, x1)
+        np.add(x0, schedule[(block + 1) % 3], x0)
+        np.add(x1, np.asarray(np.add(schedule[(block + 2) % 3], _WORDS[block + 1])), x1)
     return x0, x1
 
 
