@@ -8,9 +8,10 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from kit.fill import BufferKeys, Operands, buffer_numbers, fold_in, folds, key_of
+from kit.fill import BufferKeys, Operands, buffer_numbers
 from kit.number_format import NumberFormat
 from kit.surfaces import inputs
+from kit.threefry import fold_in, folds, key_of
 from kit.trace import Table
 from kit.workload import Workload
 
