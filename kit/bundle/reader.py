@@ -228,14 +228,14 @@ def _bound_cells(tables: list[bytes]) -> None:
 
 def _tables(found: dict[str, _CaseFiles], files: dict[str, bytes]) -> list[Source]:
     """Every table of every run."""
-    return [
-        (TABLES[name], files[path], path)
+    places = (
+        (f"{case_folder(case)}/runs/{run}/{name}", TABLES[name])
         for case, names in found.items()
         for run, run_files in names.runs.items()
         for name in run_files
         if name in TABLES
-        for path in (f"{case_folder(case)}/runs/{run}/{name}",)
-    ]
+    )
+    return [(contract, files[path], path) for path, contract in places]
 
 
 def _parse_case(
