@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kit.fill import Operands, counter_type, quantize
+from kit.fill import Operands, quantize
 from kit.number_format import NumberFormat
 from kit.surfaces import Input, element_type, elements
+from kit.threefry import counter_type
 from kit.trace import BINS
 
 CHECKSUM_FACTOR = 0x9E3779B1
@@ -24,7 +25,7 @@ _EDGES = np.arange(1, BINS) / (BINS / 2) - 1.0
 _CHUNK = 2**16
 """Elements recomputed at once: what fits into a processor's cache."""
 _DRAWS = 2**23
-"""Different values that one draw can take: `kit.fill.uniform` keeps 23 bits."""
+"""Different values that one draw can take: `kit.threefry.uniform` keeps 23 bits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,20 +93,8 @@ def rows() -> tuple[GpuRow, ...]:
 
 def row_for(device: DeviceFacts) -> GpuRow | None:
     """The one row whose hardware figures are this device's; None if none or several are."""
-    if device.kind != "gpu":
-        return None
-    chip = (device.compute_capability, device.sm_count, device.memory_bus_bits)
-    matches = [row for row in _rows_by_chip().get(chip, ()) if _has_clocks_of(row, device)]
+    matches = [row for row in rows() if _matches(row, device)]
     return matches[0] if len(matches) == 1 else None
-
-
-@cache
-def _rows_by_chip() -> dict[tuple[str | None, int | None, int | None], list[GpuRow]]:
-    found: dict[tuple[str | None, int | None, int | None], list[GpuRow]] = {}
-    for row in rows():
-        chip = (row.compute_capability, row.sm_count, row.memory_bus_bits)
-        found.setdefault(chip, []).append(row)
-    return found
 
 
 def rows_named(name: str) -> tuple[GpuRow, ...]:
@@ -131,10 +119,17 @@ def _model(product: str) -> list[str]:
     return words[: end + 1] + longer
 
 
-def _has_clocks_of(row: GpuRow, device: DeviceFacts) -> bool:
-    return _near(row.memory_clock_mhz, device.maximum_memory_mhz) and (
-        row.maximum_graphics_mhz is None
-        or _near(row.maximum_graphics_mhz, device.maximum_graphics_mhz)
+def _matches(row: GpuRow, device: DeviceFacts) -> bool:
+    return (
+        device.kind == "gpu"
+        and row.compute_capability == device.compute_capability
+        and row.sm_count == device.sm_count
+        and row.memory_bus_bits == device.memory_bus_bits
+        and _near(row.memory_clock_mhz, device.maximum_memory_mhz)
+        and (
+            row.maximum_graphics_mhz is None
+            or _near(row.maximum_graphics_mhz, device.maximum_graphics_mhz)
+        )
     )
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kit.evidence import KernelTrace
-from kit.trace import KERNELS, Table, remembered
+from kit.remembered import remembered
+from kit.trace import KERNELS, Table
 
 COMPILER_WORDS = ("fusion", "wrapped_", "memcpy", "copy", "transpose", "convert")
 """Words in the names of work that XLA adds: such a kernel is no library GEMM and no helper of one.

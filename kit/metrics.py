@@ -12,14 +12,10 @@ from kit.gpu_table import GpuRow, row_for
 from kit.kernels import kernel_figures
 from kit.number_format import number_format
 from kit.plan import Case
+from kit.remembered import remembered
 from kit.sol import RATES, SpeedOfLight, speed_of_light
-from kit.timeline import (
-    device_span_ns,
-    launches_of,
-    profiling_interval,
-    rows_of_phase,
-)
-from kit.trace import CLOCKS, ENERGY, POWER, PROFILING, WINDOWS, Table, remembered, rows_within
+from kit.timeline import device_span_ns, launches_of, profiling_interval, rows_of_phase
+from kit.trace import CLOCKS, ENERGY, POWER, PROFILING, WINDOWS, Table, rows_within
 
 MINIMUM_SAMPLES = 2
 
@@ -71,7 +67,7 @@ def derive_run(  # noqa: PLR0913, PLR0917 - all that a run's figures come from
         launches=launches,
         mean_period_ns=mean_period_ns,
         median_period_ns=median(periods.tolist()),
-        spread=_spread(periods),
+        spread=float(np.std(periods) / np.mean(periods)),
         flops_per_s=flops_per_s,
         executed=ran.executed,
         native=ran.native,
@@ -92,12 +88,6 @@ def derive_run(  # noqa: PLR0913, PLR0917 - all that a run's figures come from
         energy_per_gemm_j=None if energy_mw is None else energy_mw * mean_period_ns * 1e-12,
         flops_per_s_per_watt=flops_per_s / (energy_mw * 1e-3) if energy_mw else None,
     )
-
-
-def _spread(values: NDArray[np.float64]) -> float:
-    """Standard deviation over mean: NumPy's own steps, without what it does for other arrays."""
-    mean = values.sum() / len(values)
-    return float(np.sqrt(np.square(values - mean).sum() / len(values)) / mean)
 
 
 def _speed_of_light(

@@ -8,9 +8,10 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from kit.fill import BufferKeys, Operands, buffer_numbers, fold_in, folds, key_of
+from kit.fill import BufferKeys, Operands, buffer_numbers
 from kit.number_format import NumberFormat
 from kit.surfaces import inputs
+from kit.threefry import fold_in, folds, key_of
 from kit.trace import Table
 from kit.workload import Workload
 
@@ -73,10 +74,12 @@ def samples(asked: Sequence[Sampling]) -> list[Sample]:
     sets = [run.sets for run in asked]
     chosen = _counted(sets)
     most = max(len(inputs(run.operands.number_format)) for run in asked)
+    # First the keys of each set: that of its positions, then those of its inputs.
     numbers = np.vstack([chosen, buffer_numbers(chosen)[:most]])
     seeds = [[key_of(run.seed), *most * [key_of(run.operands.seed)]] for run in asked]
     words = np.repeat(np.array(seeds, np.uint32), sets, axis=0).T
     keys = np.stack(folds((words[0], words[1]), numbers))
+    # Then with the first of them what decides the positions.
     draws = [2 * grid_side(count) + 1 for count in sets]
     of_each = np.repeat(draws, sets)
     own = np.repeat(keys[:, 0], of_each, axis=1)
@@ -96,7 +99,7 @@ def sample_of(operands: Operands, sets: int, seed: str) -> Sample:
 
 
 def _counted(lengths: Sequence[int] | NDArray[np.int64]) -> NDArray[np.uint32]:
-    """0, 1, ... for each of the lengths, one after the other."""
+    """0 up to below each of the lengths, one after the other."""
     ends = np.cumsum(lengths)
     return (np.arange(sum(lengths)) - np.repeat(ends - lengths, lengths)).astype(np.uint32)
 
@@ -224,11 +227,12 @@ def _products(sample: Sample) -> tuple[NDArray[np.float64], NDArray[np.float64]]
     sets, side = sample.rows.shape
     reference, squares = np.zeros((2, sets, side, side))
     block = operands.number_format.block or 1
-    many = -(-sets // max(1, round(sets * 2 * side * k / _PIECE)))
-    long = block * -(-k // block // max(1, round(2 * side * k / _PIECE)))
+    # Pieces of one size: of sets, and where one set is too large for a piece, of K in whole blocks.
+    sets_each = -(-sets // max(1, round(sets * 2 * side * k / _PIECE)))
+    k_each = block * -(-k // block // max(1, round(2 * side * k / _PIECE)))
     places = np.stack([sample.rows, sample.columns])
-    for first, start in product(range(0, sets, many), range(0, k, long)):
-        some, part = slice(first, first + many), slice(start, start + long)
+    for first, start in product(range(0, sets, sets_each), range(0, k, k_each)):
+        some, part = slice(first, first + sets_each), slice(start, start + k_each)
         left, right = operands.vectors(
             ("a", "b"), sample.keys[:, :, some], sample.batch[some], places[:, some], part
         )

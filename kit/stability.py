@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kit.held_clock import HeldClock, held_clock
+from kit.remembered import remembered
 from kit.ruleset import Ruleset
-from kit.trace import Table, remembered, rows_within
+from kit.trace import Table, rows_within
 
 SETTLE_NS = 2_000_000_000
 """Length of the stretch, ending where profiling begins, that must be steady."""

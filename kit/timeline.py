@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kit.evidence import TimingRecord
-from kit.trace import PROFILING, Table, place_of, remembered, rows_within
+from kit.remembered import remembered
+from kit.trace import PROFILING, Table, place_of, rows_within
 
 
 def window_edges(timing: TimingRecord, windows: Table) -> NDArray[np.int64]:

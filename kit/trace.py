@@ -1,4 +1,4 @@
-"""The raw series of a run: which tables there are, their columns, units and limits.
+"""The raw series of a run: which tables there are, their columns, units, limits and rows.
 
 Tables are integer-only CSV in base units. A column that the machine cannot supply is absent from
 the whole file and its reason stands in `run.json`; a cell is never empty and never a stand-in.
@@ -6,18 +6,13 @@ All times count nanoseconds of CLOCK_MONOTONIC since the bundle's start.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import wraps
-from typing import Any, TypeVar, TypeVarTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 WARM_UP, PROFILING = 0, 1
-
-Asked = TypeVarTuple("Asked")
-Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +41,11 @@ class TableContract:
 class Table:
     """A table as read: `columns[name]` is an int64 vector, all of one length.
 
-    Equal only to itself: what `remembered` functions derived from it is kept in it.
+    Equal only to itself; `known` is for `kit.remembered`.
     """
 
     columns: dict[str, NDArray[np.int64]]
-    _known: dict[tuple[Any, ...], Any] = field(default_factory=dict, init=False, repr=False)
+    known: dict[tuple[Any, ...], Any] = field(default_factory=dict, init=False, repr=False)
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -64,23 +59,6 @@ class Table:
     def rows(self, keep: NDArray[np.bool_] | slice) -> "Table":
         """The rows where `keep` is true, or those of a slice, which are not copied."""
         return Table({name: values[keep] for name, values in self.columns.items()})
-
-
-def remembered(derive: Callable[[Table, *Asked], Answer]) -> Callable[[Table, *Asked], Answer]:
-    """Make a function of a table answer a question once, as long as the table lives.
-
-    Many rules ask the same of one table. No answer may hold the table itself.
-    """
-
-    @wraps(derive)
-    def answer(table: Table, *asked: *Asked) -> Answer:
-        known, question = table._known, (derive, *asked)  # noqa: SLF001 - its own module
-        if question not in known:
-            known[question] = derive(table, *asked)
-        found: Answer = known[question]
-        return found
-
-    return answer
 
 
 def place_of(table: Table, t_ns: int) -> int:

@@ -7,40 +7,28 @@ import hashlib
 from typing import get_args
 
 import jax
-import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from jax_draws import jax_uniform
 from kit.backends.jax_buffers import filler
 from kit.fill import (
     Operands,
     buffer_key,
     drawn,
     fill_seed,
-    fold_in,
-    folds,
-    key_of,
     quantize,
     rounded,
     sample_seed,
-    threefry,
-    uniform,
-    unit,
 )
 from kit.number_format import FORMATS, number_format
 from kit.surfaces import element_type, elements, inputs, shape
+from kit.threefry import fold_in, key_of, uniform
 from kit.workload import Layout, Workload
 
 MEGABYTE = np.arange(2**20, dtype=np.uint64)
 SEED = "0123456789abcdef"
-
-
-def jax_uniform(key, shape):
-    words = jax.random.wrap_key_data(jnp.array(key, jnp.uint32), impl="threefry2x32")
-    return jax.random.uniform(words, shape, jnp.float32, -1.0, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -71,37 +59,6 @@ def test_vectors_of_scaled_formats(name, surface, digest):
     """Of JAX 0.10.2 and 0.11.2 on a processor."""
     values = quantize(drawn(surface, (0, 7), MEGABYTE), element_type(number_format(name), surface))
     assert hashlib.sha256(values.tobytes()).hexdigest()[:10] == digest
-
-
-@pytest.mark.parametrize("key", [(0, 0), (0, 7), (1, 2), (0xFFFFFFFF, 0xFFFFFFFF)])
-def test_uniform_values_are_those_of_jax(key):
-    wanted = np.asarray(jax_uniform(key, (300, 7))).ravel()
-    found = uniform(key, np.arange(2100, dtype=np.uint64))
-    assert np.array_equal(found.view(np.uint32), wanted.view(np.uint32))
-    assert found.min() >= -1.0
-    assert found.max() < 1.0
-
-
-def test_counters_beyond_32_bits_are_those_of_threefry():
-    """JAX cannot draw 2^32 elements here, but its Threefry takes the counter's halves."""
-    from jax.extend.random import threefry_2x32
-
-    counters = np.array([2**32 - 1, 2**32, 2**32 + 5, 7 * 2**32 + 11], np.uint64)
-    high, low = (counters >> np.uint64(32)).astype(np.uint32), counters.astype(np.uint32)
-    found = np.concatenate(threefry((3, 4), high, low))
-    wanted = threefry_2x32(jnp.array([3, 4], jnp.uint32), jnp.concatenate([high, low]))
-    assert np.array_equal(found, np.asarray(wanted))
-    x0, x1 = threefry((3, 4), high, low)
-    bits = (((x0 ^ x1) >> np.uint32(9)) | np.uint32(0x3F800000)).view(np.float32)
-    assert np.array_equal(uniform((3, 4), counters), (bits - 1) * 2 - 1)
-
-
-@pytest.mark.parametrize("key", [(0, 7), (12345, 67890), (0xFFFFFFFF, 0)])
-@pytest.mark.parametrize("data", [0, 1, 2, 959, 2**32 - 1])
-def test_fold_in_is_jaxs(key, data):
-    words = jax.random.wrap_key_data(jnp.array(key, jnp.uint32), impl="threefry2x32")
-    wanted = jax.random.key_data(jax.random.fold_in(words, np.uint32(data)))
-    assert fold_in(key, data) == tuple(int(word) for word in wanted)
 
 
 @pytest.mark.parametrize(
@@ -143,19 +100,6 @@ def test_rounding_without_a_cast_is_the_cast_for_every_draw(kind, signed):
         draws = draws * np.float32(2) - np.float32(1)
     wanted = quantize(draws, kind).astype(np.float64)
     assert np.array_equal(rounded(draws, kind), wanted)
-
-
-def test_many_keys_each_with_its_own_counters_are_one_after_the_other():
-    draw = np.random.default_rng(1)
-    keys = draw.integers(0, 2**32, (2, 5, 1), np.uint32)
-    starts = draw.integers(0, 2**32, (5, 1), np.uint32)
-    steps = np.arange(700, dtype=np.uint32) * np.uint32(9_999_991)
-    together = uniform((keys[0], keys[1]), steps, starts)
-    for i in range(5):
-        counters = (starts[i] + steps).astype(np.uint64)
-        alone = uniform((int(keys[0, i, 0]), int(keys[1, i, 0])), counters)
-        assert np.array_equal(together[i], alone)
-    assert np.getbufsize() == 8192  # NumPy's own, as before
 
 
 @pytest.mark.parametrize("layout", get_args(Layout))
@@ -200,10 +144,6 @@ def test_many_sets_at_once_are_each_of_them_alone():
         for start in (0, 5, 10)
     ]
     assert np.array_equal(np.concatenate(parts, axis=-1), together)
-    keys = folds(key_of(SEED), np.array([0, 1, 9], np.uint32))
-    assert [(int(a), int(b)) for a, b in zip(*keys, strict=True)] == [
-        fold_in(key_of(SEED), data) for data in (0, 1, 9)
-    ]
 
 
 def test_a_zero_fill_is_zero_in_the_operands_type():
@@ -269,15 +209,3 @@ def test_seeds_depend_on_all_that_they_are_drawn_from():
     assert all(len(seed) == 16 and int(seed, 16) >= 0 for seed in seeds)
     # Pinned: a bundle of this edition must stay checkable.
     assert seeds[0] == hashlib.sha256(b"gemm-kit\nfill\n1\nNone\ncase").hexdigest()[:16]
-
-
-@given(
-    st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1)),
-    st.lists(st.integers(0, 2**64 - 1) | st.integers(2**32 - 2, 2**32 + 2), min_size=1),
-)
-def test_any_counter_gives_its_own_bits_whatever_stands_beside_it(key, counters):
-    found = unit(key, np.array(counters, np.uint64))
-    for value, counter in zip(found, counters, strict=True):
-        words = (np.array([part], np.uint32) for part in (counter >> 32, counter & 0xFFFFFFFF))
-        first, second = threefry(key, *words)
-        assert value == np.float32((int(first[0]) ^ int(second[0])) >> 9) / np.float32(2**23)

@@ -14,7 +14,7 @@ from kit.timeline import (
     window_edges,
     within,
 )
-from kit.trace import Table, remembered, rows_within
+from kit.trace import Table, rows_within
 from recorded import recording
 
 
@@ -114,17 +114,3 @@ def test_an_interval_may_begin_and_end_anywhere(start_ns, end_ns):
     inside = (t_ns >= start_ns) & (t_ns < end_ns)
     assert t_ns[rows_within(table, start_ns, end_ns)].tolist() == t_ns[inside].tolist()
     assert within(table, start_ns, end_ns)["t_ns"].tolist() == t_ns[inside].tolist()
-
-
-def test_what_is_derived_from_a_table_is_derived_once_and_from_no_other_table():
-    asked = []
-
-    @remembered
-    def total(table, add):
-        asked.append(add)
-        return int(table["t_ns"].sum()) + add
-
-    one, other = (Table({"t_ns": np.array(values)}) for values in ([1, 2], [3, 4]))
-    found = [total(table, add) for table in (one, other, one) for add in (0, 1)]
-    assert found == [3, 4, 7, 8, 3, 4]
-    assert asked == [0, 1, 0, 1]

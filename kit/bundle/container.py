@@ -102,7 +102,8 @@ def _faults(files: dict[str, bytes]) -> list[IntegrityFault]:
     payload = {path: data for path, data in files.items() if path.startswith(f"{PAYLOAD}/")}
     found = {path: sha256(data) for path, data in payload.items()}
     manifest = files["manifest-sha256.txt"]
-    # A manifest has one form. So it need not be read where it is that of these very files.
+    # A manifest has one form. So it need not be read where it is that of these very files. Where
+    # there are none, none is one.
     if not found or manifest != format_manifest(found):
         faults += _payload_faults(parse_payload_manifest(manifest), found)
     if "bag-info.txt" not in altered:

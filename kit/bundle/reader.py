@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kit.bundle.container import Container, IntegrityFault, read_container
 from kit.bundle.documents import parse_document
@@ -125,6 +125,7 @@ class Bundle:
     `cases` is keyed by folder name. `unknown_files` are payload paths without a meaning.
     `auditor` does not come from the bundle: rules that compare it with the evidence read it there.
     Nor does `signature`, which is what the auditor's signers make of the bundle's; null: not asked.
+    `known` is for `kit.remembered`.
     """
 
     container: Container
@@ -137,6 +138,9 @@ class Bundle:
     unknown_files: tuple[str, ...]
     auditor: Auditor = Auditor()
     signature: Signature | None = None
+    known: dict[tuple[Any, ...], Any] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
 
 @dataclass(slots=True)
@@ -236,14 +240,14 @@ def _bound_cells(tables: list[bytes]) -> None:
 
 def _tables(found: dict[str, _CaseFiles], files: dict[str, bytes]) -> list[Source]:
     """Every table of every run."""
-    return [
-        (TABLES[name], files[path], path)
+    places = (
+        (f"{case_folder(case)}/runs/{run}/{name}", TABLES[name])
         for case, names in found.items()
         for run, run_files in names.runs.items()
         for name in run_files
         if name in TABLES
-        for path in (f"{case_folder(case)}/runs/{run}/{name}",)
-    ]
+    )
+    return [(contract, files[path], path) for path, contract in places]
 
 
 def _parse_case(

@@ -24,9 +24,6 @@ _FLOAT_CHARACTERS = 32
 
 # Possessive repeats keep an unterminated string linear in time and constant in memory.
 _STRUCTURE = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
-_DIGITS = b"0" * _INTEGER_DIGITS
-_DIGITS_AS_ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
-_MINUS_ZERO = re.compile(rb"-0(?<![^\s:,\[]-0)")
 _NO_MARKS = bytes(set(range(256)) - set(b'"[]{}'))
 # Control, format, surrogate and private-use characters, line and paragraph separators.
 _REFUSED = frozenset(("Cc", "Cf", "Cs", "Co", "Zl", "Zp"))
@@ -55,7 +52,7 @@ def loads(data: bytes, place: str) -> object:
     try:
         text = _decode(data)
         _check_depth(data)
-        value = (_QUICK if _holds_short_integers(data) else _STRICT).decode(text)
+        value = _DECODER.decode(text)
         if not _is_plain(data):
             _check_nodes(value)
     except json.JSONDecodeError as error:
@@ -122,11 +119,6 @@ def _holds_short_texts(data: bytes) -> bool:
     return all(data.find(b'"', at, at + step) >= 0 for at in range(0, len(data) - step, step))
 
 
-def _holds_short_integers(data: bytes) -> bool:
-    """Whether `_integer` could find no fault: nowhere so many digits, nor a zero with a minus."""
-    return _DIGITS not in data.translate(_DIGITS_AS_ZEROS) and not _MINUS_ZERO.search(data)
-
-
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) < len(pairs):
@@ -161,10 +153,9 @@ def _constant(text: str) -> NoReturn:
     raise _NotStrictError(f"{text} is not a number")
 
 
-_STRICT = json.JSONDecoder(
+_DECODER = json.JSONDecoder(
     object_pairs_hook=_object, parse_int=_integer, parse_float=_float, parse_constant=_constant
 )
-_QUICK = json.JSONDecoder(object_pairs_hook=_object, parse_float=_float, parse_constant=_constant)
 
 
 def _check_nodes(value: object) -> None:

@@ -19,6 +19,7 @@ _FEWEST_READINGS = 64
 _FEWEST_VALUES = 5
 _LOOKED_AT = 1024
 _EACH = 16
+"""Of which one is looked at first."""
 _MOST_KERNELS = 4096
 _READINGS = (
     (POWER.file, "power_average_mw"),

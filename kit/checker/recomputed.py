@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from kit.bundle.reader import Bundle, CaseEvidence
 from kit.checker.rule import Unproven
-from kit.checker.runs import MeasuredRun, measured_runs, once_a_bundle
+from kit.checker.runs import MeasuredRun, measured_runs
 from kit.evidence import CaseMetrics, RunMetrics
 from kit.metrics import derive_case, derive_run
 from kit.plan import Case
+from kit.remembered import remembered
 from kit.timeline import device_span_ns
 from kit.trace import WINDOWS
 
@@ -44,7 +45,7 @@ class RecomputedCase:
         )
 
 
-@once_a_bundle
+@remembered
 def recompute(bundle: Bundle) -> tuple[RecomputedCase, ...]:
     """Recompute every planned case that has a folder, in the plan's order."""
     found: dict[str, list[RecomputedRun]] = {case.id: [] for case in bundle.plan.cases}

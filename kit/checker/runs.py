@@ -2,19 +2,17 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import wraps
-from typing import TypeVar
 
 from kit.bundle.reader import Bundle, RunEvidence
 from kit.checker.rule import Finding, NotApplicable, Unproven
 from kit.evidence import DeviceFacts, Run
 from kit.number_format import NumberFormat, number_format
 from kit.plan import Case
+from kit.remembered import remembered
 from kit.timeline import profiling_interval, rows_of_phase
 from kit.trace import PROFILING, WINDOWS, Table
 
 _REASONS_SHOWN = 3
-Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,23 +81,7 @@ class MeasuredRun:
         return profiling_interval(self.document.timing, self.table(WINDOWS.file))
 
 
-def once_a_bundle(derive: Callable[[Bundle], Answer]) -> Callable[[Bundle], Answer]:
-    """Make a function of a bundle answer once for all rules; only the latest bundle is kept."""
-    latest: list[tuple[Bundle, Answer]] = []
-
-    @wraps(derive)
-    def answer(bundle: Bundle) -> Answer:
-        for known, found in latest:
-            if known is bundle:
-                return found
-        found = derive(bundle)
-        latest[:] = [(bundle, found)]
-        return found
-
-    return answer
-
-
-@once_a_bundle
+@remembered
 def measured_runs(bundle: Bundle) -> tuple[MeasuredRun, ...]:
     """The runs of all planned cases, in the plan's order."""
     devices = {device.id: device for device in bundle.environment.devices}

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kit.checker.traits import STRETCH
-from kit.trace import Table, remembered
+from kit.remembered import remembered
+from kit.trace import Table
 
 _FEWEST_VALUES = 12
 _KEPT = 6

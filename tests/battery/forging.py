@@ -24,15 +24,6 @@ HOST_TIMES = ("t_ns", "enqueue_start_ns", "enqueue_end_ns")
 _UTC = "%Y-%m-%dT%H:%M:%SZ"
 NO_COUNTER = ("t_ns", "burst_ns", "duration_ns", "enqueue_start_ns", "enqueue_end_ns", "start_ns")
 
-COUNTED_NS = (
-    "sw_power_cap_ns",
-    "sync_boost_ns",
-    "sw_thermal_ns",
-    "hw_thermal_ns",
-    "hw_power_brake_ns",
-)
-"""Counters of `power.csv` that grow with the wall time: event reasons."""
-
 
 def runs(bundle: Bundle, *changes: RunChange, case=None, numbers=None) -> Bundle:
     """Every run changed, or those of one case, or those with these numbers."""

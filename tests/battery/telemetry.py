@@ -1,4 +1,4 @@
-"""Samples left out, thinned, spliced from elsewhere, or renamed."""
+"""Telemetry hidden, left out, thinned or from elsewhere, and what the sampler says of itself."""
 
 from dataclasses import replace
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 
 from battery.forging import (
-    COUNTED_NS,
     columns,
     controls,
     controls_fit,
@@ -23,7 +22,7 @@ from battery.forging import (
 from battery.registry import manipulation
 from bundles import with_plan
 from kit.timeline import window_edges
-from kit.trace import ENERGY, POWER, WINDOWS
+from kit.trace import ENERGY, POWER, POWER_COUNTERS_NS, WINDOWS
 
 FASTER = {"x0.9": {"factor": 0.9}, "x0.97": {"factor": 0.97}}
 
@@ -151,7 +150,9 @@ def whole_time_line_scaled(bundle, factor):
         start = run.document.started_ns
         run = time_line(lambda ns: round(start + (ns - start) * factor))(run)
         run = columns(WINDOWS.file, duration_ns=lambda d: d * factor)(run)
-        run = scaled(POWER.file, factor, *COUNTED_NS)(scaled(ENERGY.file, factor, "energy_mj")(run))
+        run = scaled(POWER.file, factor, *POWER_COUNTERS_NS)(
+            scaled(ENERGY.file, factor, "energy_mj")(run)
+        )
         phases = run.document.phases
         least = max(phases.cool_down_end_ns, phases.cool_down_start_ns + 1_003_000_000)
         run = document(

@@ -4,7 +4,6 @@ import numpy as np
 
 from battery.bases import CLOSED
 from battery.forging import (
-    COUNTED_NS,
     columns,
     controls_fit,
     counts_fit,
@@ -22,7 +21,7 @@ from battery.registry import manipulation
 from bundles import with_plan
 from kit.evidence import Anchor
 from kit.timeline import window_edges
-from kit.trace import ENERGY, POWER, WINDOWS, Table
+from kit.trace import ENERGY, POWER, POWER_COUNTERS_NS, WINDOWS, Table
 
 
 def _period(windows):
@@ -233,6 +232,6 @@ def _cut(found, at_ns, lost_ns):
         new[name] = np.concatenate([values[:first], values[last:]])
         if name == "t_ns":
             new[name][first:] -= lost_ns
-        elif name in (*COUNTED_NS, "energy_mj"):
+        elif name in (*POWER_COUNTERS_NS, "energy_mj"):
             new[name][first:] -= values[last] - values[first]
     return Table(new)

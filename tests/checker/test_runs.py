@@ -1,10 +1,12 @@
 """How rules go through the runs: all of them, with nothing hidden by what is missing."""
 
+import sys
 from dataclasses import replace
 
 import pytest
 
 from bundles import DECODE, GUIDELINE, honest_cpu, honest_gpu, with_plan, with_rows, without_table
+from kit.checker.recomputed import recompute
 from kit.checker.rule import Finding, NotApplicable, Unproven
 from kit.checker.runs import judge_runs, measured_runs, only_on_gpu
 
@@ -82,3 +84,12 @@ def test_a_cpu_bundle_is_left_out_with_a_reason():
     only_on_gpu(honest_gpu(), "anything")
     with pytest.raises(NotApplicable, match="a CPU host cannot evidence a GPC clock"):
         only_on_gpu(honest_cpu(), "a GPC clock")
+
+
+def test_what_was_worked_out_about_a_bundle_does_not_keep_it():
+    """The next one is read while the last one would still take its memory."""
+    bundle = replace(honest_gpu())
+    before = sys.getrefcount(bundle)
+    assert measured_runs(bundle) is measured_runs(bundle)
+    assert recompute(bundle) is recompute(bundle)
+    assert sys.getrefcount(bundle) == before

@@ -71,15 +71,14 @@ def _columns(run: RunEvidence) -> Iterator[Finding]:
                 yield Finding(place, found, "one for each telemetry column that there is")
     for metric in metrics:
         there = metric.table in run.tables and metric.column in run.tables[metric.table]
-        if there == (metric.status == "ok") and (there or metric.reason.strip()):
-            continue
-        what = f"{metric.column} of {metric.table}"
-        if there:
-            yield Finding(place, f"{what} is {metric.status}", "ok, for the column is there")
-        elif metric.status == "ok":
-            yield Finding(place, f"{what} is ok", "the column in the table")
-        else:
-            yield Finding(place, f"{what} is {metric.status} without a reason", "a reason")
+        is_ok = metric.status == "ok"
+        said = f"{metric.column} of {metric.table} is {metric.status}"
+        if there and not is_ok:
+            yield Finding(place, said, "ok, for the column is there")
+        elif is_ok and not there:
+            yield Finding(place, said, "the column in the table")
+        elif not is_ok and not metric.reason.strip():
+            yield Finding(place, f"{said} without a reason", "a reason")
 
 
 def _health(run: RunEvidence) -> Iterator[Finding]:

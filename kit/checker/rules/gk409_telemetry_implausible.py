@@ -51,6 +51,7 @@ _COUNTERS = (
     (HOST.file, "busy_ms"),
     (HOST.file, "steal_ms"),
 )
+_NONE = np.empty(0, np.int64)
 
 
 @rule("GK409", "telemetry-implausible", clauses=("M12", "M14"), since="2026.1")
@@ -82,9 +83,6 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
         yield from _still(run, rules)
 
     yield from judge_runs(bundle, judge)
-
-
-_NONE = np.empty(0, np.int64)
 
 
 def _column(tables: dict[str, Table], file: str, column: str) -> NDArray[np.int64]:
