@@ -21,10 +21,10 @@ _ZERO, _NINE, _LINE_FEED = b"09\n"
 
 # Around the rows: a mark before the first cell, 24 bytes before it and a word behind the last.
 _BEFORE, _AFTER = bytes(24) + b"\n", bytes(8)
-# By the length of a cell with its mark: the bits of its digits, the least number of so many.
+# By the length of a cell with its mark: the bits of its digits, the largest number of fewer.
 _DIGITS = np.array([0, *(2**64 - 2 ** (64 - 8 * n) & 0x0F0F0F0F0F0F0F0F for n in range(9))], "<u8")
-_NONE = 2**63 - 1
-_LEAST = np.array([_NONE, _NONE, 0, *(10**n for n in range(1, _SAFE_DIGITS)), _NONE])
+_ANY = 2**63 - 1
+_TOO_SMALL = np.array([_ANY, _ANY, -1, *(10**n - 1 for n in range(1, _SAFE_DIGITS)), _ANY])
 _STEPS = (
     ("<u2", np.uint16(8), np.uint16(10 * 2**8 + 1)),
     ("<u4", np.uint32(16), np.uint32(100 * 2**16 + 1)),
@@ -85,7 +85,7 @@ def _parse_cells(words: Words, ends: Integers, lengths: Integers, values: Intege
     for start in range(0, len(ends), _CELLS_AT_ONCE):
         block = slice(start, start + _CELLS_AT_ONCE)
         values[block] = _numbers(words, ends[block], lengths[block])
-        if (values[block] < _LEAST.take(lengths[block], mode="clip")).any():
+        if (values[block] <= _TOO_SMALL.take(lengths[block], mode="clip")).any():
             return False
     return True
 
