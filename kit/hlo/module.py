@@ -27,18 +27,21 @@ def _nested(depth: int) -> str:
     return inner
 
 
-_ARRAY = r"[a-z][a-z0-9]*+\[[^\[\]\s]*+\](?:\{[^{}\s]*+\})?+"
+_ARRAY = r'[a-z][a-z0-9]*+\[[^\[\]\s"]*+\](?:\{[^{}\s"]*+\})?+'
 _SHAPE = rf"(?:{_ARRAY}|\({_nested(3)}\))"
 _VALUE = rf"(?:[^,()\[\]{{}}\"]++|{_STRING}|[(\[{{]{_nested(7)}[)\]}}])++"
 _INSTRUCTION = re.compile(
     rf" *+(?P<root>ROOT )?%?(?P<name>{_NAME}) = (?P<shape>{_SHAPE}) (?P<opcode>[a-z][a-z0-9\-]*+)"
-    rf"\((?P<operands>{_nested(4)})\)(?P<attributes>(?:, {_NAME}={_VALUE})*+)"
+    rf"\((?P<operands>{_nested(4)})\)"
 )
+"""An instruction without its attributes, which many share."""
+_ATTRIBUTES = re.compile(rf"(?:, {_NAME}={_VALUE})*+")
 _HEADER = re.compile(rf"(?P<entry>ENTRY )?%?(?P<name>{_NAME}) \({_nested(4)}\) -> {_SHAPE} \{{")
-_MODULE = re.compile(rf"HloModule {_NAME}(?P<attributes>(?:, {_NAME}={_VALUE})*+)")
+_MODULE = re.compile(rf"HloModule {_NAME}(?P<attributes>{_ATTRIBUTES.pattern})")
 _ATTRIBUTE = re.compile(rf", ({_NAME})=({_VALUE})")
 _OPERAND = re.compile(rf"(?:/\*[^*]*+\*/)?(?:{_SHAPE} )?%?({_NAME})")
 _QUOTED = re.compile(_STRING)
+_PRINTABLE = bytes(range(0x20, 0x7F))
 _NO_BRACKETS = bytes(set(range(128)) - set(b'()[]{}"'))
 _PARTS = re.compile(rf"(?:[^,()\[\]{{}}\"]++|[(\[{{]{_nested(3)}[)\]}}])++")
 _LITERAL = frozenset(("parameter", "constant", "iota"))
@@ -120,6 +123,12 @@ class Instruction(NamedTuple):
         """Attributes by name, each as text."""
         return _attributes(self.text)
 
+    @property
+    def index(self) -> str:
+        """Which element of a tuple it takes, as text; it is most often all that it says."""
+        word = self.text.removeprefix(", index=")
+        return word if word.isdecimal() else self.attributes.get("index", "")
+
     def called(self) -> str | None:
         """The computation that a fusion or call runs."""
         name = self.attributes.get("calls", self.attributes.get("to_apply"))
@@ -147,7 +156,7 @@ def parse_module(text: str) -> Module:
         ValueError: a line is no part of a module; says which.
     """
     # Of the many characters that some readers break lines at, only the line feed may be there.
-    if not text.isascii() or not text.replace("\n", "").isprintable():
+    if not text.isascii() or text.encode("ascii").translate(None, _PRINTABLE + b"\n"):
         raise ValueError("it holds other characters than printable ASCII")
     first, *lines = text.split("\n")
     module = _MODULE.fullmatch(first)
@@ -160,19 +169,26 @@ def parse_module(text: str) -> Module:
         raise ValueError("the last computation has no end")
     if not reader.entry:
         raise ValueError("no ENTRY computation")
-    _require_pairs(text)
+    _require_pairs("".join((first, *reader.parts)))
     attributes = _ATTRIBUTE.findall(module["attributes"])
     found = {name: tuple(body.values()) for name, body in reader.found.items()}
     return Module(dict(attributes), found, reader.entry)
 
 
 class _Reader:
-    """What was read so far; `current` is the computation being read."""
+    """What was read so far; `current` is the computation being read.
+
+    `parts` are the texts in which brackets may be, each once: the instructions of a program repeat
+    a few types and attributes, so that what they are is asked once for all.
+    """
 
     def __init__(self) -> None:
         self.found: dict[str, dict[str, Instruction]] = {}
         self.entry = ""
         self.current: dict[str, Instruction] | None = None
+        self.parts: dict[str, str] = {}
+        self._calling: dict[str, bool] = {}
+        self._names: dict[str, str] = {}
         self._roots = 0
         self._instructions = 0
 
@@ -185,7 +201,7 @@ class _Reader:
                 raise ValueError(f"the computation that ends in line {number} has no one ROOT")
             self.current = None
         else:
-            self._add(line, number)
+            self._add(line, number, self.current)
 
     def _begin(self, line: str, number: int) -> None:
         match = _HEADER.fullmatch(line)
@@ -198,31 +214,56 @@ class _Reader:
             if self.entry:
                 raise ValueError(f"line {number}: a second ENTRY")
             self.entry = name
+        self._part(line + "}")
         self.current = self.found[name] = {}
+        self._names = {}
         self._roots = 0
 
-    def _add(self, line: str, number: int) -> None:
-        match = _INSTRUCTION.fullmatch(line)
-        if match is None or self.current is None:
+    def _add(self, line: str, number: int, body: dict[str, Instruction]) -> None:
+        match = _INSTRUCTION.match(line)
+        attributes = line[match.end() :] if match else ""
+        calls = self._calling.get(attributes)
+        if match is None or (calls is None and not _ATTRIBUTES.fullmatch(attributes)):
             raise ValueError(f"line {number} is no instruction: {line.strip()[:80]!r}")
+        if calls is None:
+            calls = self._calling[attributes] = _CALLING.search(attributes) is not None
         self._instructions += 1
         if self._instructions > MOST_INSTRUCTIONS:
             raise ValueError(f"more than {MOST_INSTRUCTIONS} instructions")
-        root, name, shape, opcode, inside, attributes = match.groups()
-        if name in self.current:
+        root, name, shape, opcode, inside = match.groups()
+        if name in body:
             raise ValueError(f"line {number}: a second instruction {name[:80]}")
-        if opcode in _UNCALLING and _CALLING.search(attributes):
+        if calls and opcode in _UNCALLING:
             raise ValueError(f"line {number}: a {opcode} that calls a computation")
-        operands: tuple[str, ...] = ()
-        if opcode not in _LITERAL and inside:
-            operands = tuple(map(_operand, _split(inside)))
-            if not self.current.keys() >= set(operands):
-                raise ValueError(f"line {number}: reads what is not defined above: {inside[:80]!r}")
-        literal = inside if opcode in _LITERAL else ""
+        is_literal = opcode in _LITERAL
         self._roots += root is not None
-        self.current[name] = Instruction(
-            name, shape, opcode, operands, literal, root is not None, attributes
+        body[name] = Instruction(
+            name,
+            self._part(shape),
+            opcode,
+            () if is_literal or not inside else self._operands(inside, number, body),
+            self._part(inside) if is_literal else "",
+            root is not None,
+            self._part(attributes),
         )
+        self._names["%" + name] = name
+
+    def _part(self, text: str) -> str:
+        """The text, as one object however often it stands there."""
+        return self.parts.setdefault(text, text)
+
+    def _operands(self, inside: str, number: int, body: Mapping[str, object]) -> tuple[str, ...]:
+        found = []
+        for text in _split(inside):
+            name = self._names.get(text)
+            if name is None:
+                name = _operand(text)
+                if name not in body:
+                    what = f"reads what is not defined above: {inside[:80]!r}"
+                    raise ValueError(f"line {number}: {what}")
+                self._part(inside)
+            found.append(name)
+        return tuple(found)
 
 
 def _split(inside: str) -> list[str]:
