@@ -64,10 +64,11 @@ def prove(text: str, workload: Workload, row: NumberFormat, sets: int) -> Proof:
         required = f"{sets}, one for each set of a call"
         return Proof((Fault("outputs", str(len(values)), required),), ())
     extra = census(text).extra
+    wanted = _argument(workload, row, "d")
     products, rotation = [], []
     for number, value in enumerate(values):
         place = f"output {number}"
-        problem = _why_no_product(value, shapes[number], workload, row)
+        problem = _why_no_product(value, shapes[number], wanted, row)
         if problem is not None:
             disclosed = isinstance(value, Lost) and value.opcode in extra
             required = "A · B of the case, over the whole of K, times one and plus nothing"
@@ -113,17 +114,15 @@ def _axis(name: Axis, size: int, step: int = 1) -> Dimension:
     return (Factor(name, size, step),) if size > 1 else ()
 
 
-def _argument(workload: Workload, row: NumberFormat, surface: Surface, number: int) -> Argument:
+def _argument(workload: Workload, row: NumberFormat, surface: Surface) -> Argument:
+    """A surface's buffer in the first set."""
     kind = XLA_TYPES[element_type(row, surface)]
-    return Argument(surface, number, _axes(workload, row, surface), kind)
+    return Argument(surface, 0, _axes(workload, row, surface), kind)
 
 
 def _arguments(workload: Workload, row: NumberFormat, sets: int) -> list[Argument]:
-    return [
-        _argument(workload, row, surface, number)
-        for surface in _surfaces(row)
-        for number in range(sets)
-    ]
+    firsts = [_argument(workload, row, surface) for surface in _surfaces(row)]
+    return [first._replace(set=number) for first in firsts for number in range(sets)]
 
 
 def _argument_faults(
@@ -138,11 +137,14 @@ def _argument_faults(
         yield Fault("parameters", str(len(lines)), required)
         return
     for place, surface in enumerate(surfaces):
-        wanted = _argument(workload, row, surface, 0)
+        wanted = _argument(workload, row, surface)
         size = ",".join(map(str, sizes(wanted.axes)))
+        fitting: dict[str, bool] = {}
         for number in range(place * sets, (place + 1) * sets):
             line = numbered.get(str(number))
-            if line is None or not _lies_as(line.shape, wanted):
+            if line is not None and line.shape not in fitting:
+                fitting[line.shape] = _lies_as(line.shape, wanted)
+            if line is None or not fitting[line.shape]:
                 named = f"{_title(surface)} of set {number - place * sets}"
                 missing = line.shape if line else "missing"
                 yield Fault(
@@ -166,7 +168,7 @@ def _alias_faults(found: Module, sets: int) -> Iterator[Fault]:
         yield Fault("input_output_alias", where, "each output written in place over its set's D")
 
 
-def _why_no_product(value: Value, shape: str, workload: Workload, row: NumberFormat) -> str | None:
+def _why_no_product(value: Value, shape: str, wanted: Argument, row: NumberFormat) -> str | None:
     if isinstance(value, Lost):
         return f"comes out of {value.why}"
     if not isinstance(value, Product):
@@ -175,7 +177,6 @@ def _why_no_product(value: Value, shape: str, workload: Workload, row: NumberFor
     surfaces = sorted(operand.argument.surface for operand in (value.left, value.right))
     if surfaces != ["a", "b"]:
         return f"{name} multiplies {' and '.join(map(_title, surfaces))}"
-    wanted = _argument(workload, row, "d", 0)
     problem = None
     if row.block and not (value.left.scales and value.right.scales):
         problem = f"{name} reads no scales"

@@ -39,6 +39,17 @@ class Body:
     flat: Counter[str]
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A computation's lines that are no free ones, and the types of all by name.
+
+    Lines that differ in names alone stand there once, with how many they are.
+    """
+
+    lines: tuple[tuple[Instruction, int], ...]
+    shapes: Mapping[str, str]
+
+
 class Bodies:
     """Called computations, each read once however often it is called.
 
@@ -48,10 +59,26 @@ class Bodies:
 
     def __init__(self, found: Mapping[str, tuple[Instruction, ...]]) -> None:
         self._found = found
+        self._work: dict[str, Work] = {}
         self._bodies: dict[str, Body] = {}
         self._counts: dict[tuple[str, str], int] = {}
         self._works: dict[str, bool] = {}
         self._dots: dict[str, CountedProduct | None] = {}
+
+    def work(self, name: str) -> "Work":
+        """A computation's work line by line; none of one that is not there."""
+        if name not in self._work:
+            lines = self._found.get(name, ())
+            shapes = shapes_of(lines)
+            alike: dict[tuple[str, ...], list[Instruction]] = {}
+            for line in lines:
+                if line.opcode not in FREE:
+                    types = [shapes[operand] for operand in line.operands]
+                    key = (line.opcode, line.shape, line.text, *types)
+                    alike.setdefault(key, []).append(line)
+            counts = tuple((group[0], len(group)) for group in alike.values())
+            self._work[name] = Work(counts, shapes)
+        return self._work[name]
 
     def body(self, name: str) -> Body:
         """A computation's work; none of one that is not there."""

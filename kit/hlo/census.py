@@ -5,11 +5,11 @@ Works on text alone, so that the runner's gate and the checker read the same evi
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from kit.hlo.bodies import FREE, Bodies, CountedProduct, counted, is_scalar, shapes_of
+from kit.hlo.bodies import Bodies, CountedProduct, counted, is_scalar
 from kit.hlo.module import Instruction, Module
 from kit.hlo.products import DOTS, Multiplication, multiplication
 from kit.hlo.text import MOST_REMEMBERED, parsed
@@ -80,12 +80,12 @@ def _counted(found: Module, bodies: Bodies, runs: Iterable[tuple[str, int]]) -> 
     tally = _Tally(bodies)
     calls: Counter[str] = Counter()
     for name, times in runs:
-        for called in tally.add_all(found.computations[name], times):
-            calls[called] += times
+        for called, count in tally.add_all(name, times).items():
+            calls[called] += times * count
     for name, times in calls.items():
         # XLA's expansion of a scaled product is a call. One inside it is counted as such.
-        inside = found.computations.get(name)
-        tally.add_calls(times if inside is None else len(tally.add_all(inside, times)) * times)
+        is_there = name in found.computations
+        tally.add_calls(tally.add_all(name, times).total() * times if is_there else times)
     return tally
 
 
@@ -122,15 +122,15 @@ class _Tally:
     _own: Counter[str] = field(default_factory=Counter)
     _called: Counter[str] = field(default_factory=Counter)
 
-    def add_all(self, body: Sequence[Instruction], times: int) -> list[str]:
+    def add_all(self, name: str, times: int) -> Counter[str]:
         """Count a computation that runs line by line; returns what its `call` lines name."""
-        shapes = shapes_of(body)
-        calls = []
-        for instruction in body:
+        work = self.bodies.work(name)
+        calls: Counter[str] = Counter()
+        for instruction, count in work.lines:
             if instruction.opcode == "call":
-                calls.append(instruction.called() or "")
-            elif instruction.opcode not in FREE and instruction.opcode != "while":
-                self._add(instruction, shapes, times)
+                calls[instruction.called() or ""] += count
+            elif instruction.opcode != "while":
+                self._add(instruction, work.shapes, times * count)
         return calls
 
     def add_calls(self, times: int) -> None:

@@ -6,7 +6,6 @@ began with, and the rest must not depend on an earlier trip.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from kit.hlo.census import loops
 from kit.hlo.module import Instruction, Module
@@ -73,27 +72,30 @@ class _Follower:
         self._left -= self._costs[name]
         if self._left < 0:
             raise ValueError(f"its calls make it more than {MOST_CALLS} times as long as its text")
-        known: dict[str, tuple[Value, str]] = {}
+        values: dict[str, Value] = {}
+        types: dict[str, str] = {}
         result: tuple[Value, str] = (Lost("a computation without a result"), "")
         for line in lines:
             if line.opcode == "parameter":
                 value = _given(line, arguments, shapes)
             else:
-                value = self._value(line, [known[name] for name in line.operands], depth)
-            known[line.name] = (value, line.shape)
+                read = [values[name] for name in line.operands]
+                step = Step(line, read, [types[name] for name in line.operands], depth)
+                value = self._value(step)
+            values[line.name], types[line.name] = value, line.shape
             if line.is_root:
                 result = (value, line.shape)
         return result
 
-    def _value(self, line: Instruction, pairs: list[tuple[Value, str]], depth: int) -> Value:
+    def _value(self, step: Step) -> Value:
+        line = step.line
         if line.opcode != "tuple":
-            for value, _ in pairs:
+            for value in step.values:
                 if isinstance(value, Lost):
                     return value
         handler = self._handlers.get(line.opcode)
-        if handler is None or not (pairs or line.opcode in ("constant", "tuple")):
+        if handler is None or not (step.values or line.opcode in ("constant", "tuple")):
             return lost(line)
-        step = Step(line, [value for value, _ in pairs], [shape for _, shape in pairs], depth)
         return checked(line, handler(step))
 
     def _call(self, step: Step) -> Value:
@@ -150,7 +152,7 @@ class _Follower:
         if not distinct or set(gone) != {"k"}:
             return Lost(f"{step.line.name[:80]} adds up along other axes than K", "reduce")
         kept = tuple(axis for number, axis in enumerate(value.axes) if number not in along)
-        return replace(value, axes=kept)
+        return value._replace(axes=kept)
 
 
 def _cost(lines: Sequence[Instruction]) -> int:
@@ -158,13 +160,15 @@ def _cost(lines: Sequence[Instruction]) -> int:
 
     An operand's type is looked at where it is used, so its text counts there too.
     """
-    texts = {line.name: len(line.shape) for line in lines}
-    characters = sum(
-        len(line.shape) + len(line.text) + sum(texts[name] for name in set(line.operands))
-        for line in lines
-        if line.opcode != "get-tuple-element"
-    )
-    return sum(1 + len(line.operands) for line in lines) + characters // _CHARACTERS
+    texts: dict[str, int] = {}
+    steps, characters = len(lines), 0
+    for line in lines:
+        texts[line.name] = length = len(line.shape)
+        steps += len(line.operands)
+        if line.opcode != "get-tuple-element":
+            characters += length + len(line.text)
+            characters += sum([texts[name] for name in set(line.operands)])
+    return steps + characters // _CHARACTERS
 
 
 def _given(line: Instruction, arguments: Sequence[Value], shapes: Sequence[str] | None) -> Value:
@@ -187,7 +191,7 @@ def _carried(body: Sequence[Instruction]) -> frozenset[int]:
     for number, name in enumerate(root.operands):
         line = lines[name]
         is_element = line.opcode == "get-tuple-element" and len(line.operands) == 1
-        if is_element and line.attributes.get("index") == str(number):
+        if is_element and line.element == str(number):
             source = lines[line.operands[0]]
             if source.opcode == "parameter" and source.literal == "0":
                 kept.add(number)

@@ -121,10 +121,10 @@ class Instruction(NamedTuple):
     @property
     def attributes(self) -> Mapping[str, str]:
         """Attributes by name, each as text."""
-        return _attributes(self.text)
+        return attributes(self.text)
 
     @property
-    def index(self) -> str:
+    def element(self) -> str:
         """Which element of a tuple it takes, as text; it is most often all that it says."""
         word = self.text.removeprefix(", index=")
         return word if word.isdecimal() else self.attributes.get("index", "")
@@ -136,7 +136,8 @@ class Instruction(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def _attributes(text: str) -> Mapping[str, str]:
+def attributes(text: str) -> Mapping[str, str]:
+    """Attributes by name of the text that ends an instruction."""
     return dict(_ATTRIBUTE.findall(text)) if text else {}
 
 
@@ -170,9 +171,8 @@ def parse_module(text: str) -> Module:
     if not reader.entry:
         raise ValueError("no ENTRY computation")
     _require_pairs("".join((first, *reader.parts)))
-    attributes = _ATTRIBUTE.findall(module["attributes"])
     found = {name: tuple(body.values()) for name, body in reader.found.items()}
-    return Module(dict(attributes), found, reader.entry)
+    return Module(dict(_ATTRIBUTE.findall(module["attributes"])), found, reader.entry)
 
 
 class _Reader:
@@ -221,12 +221,12 @@ class _Reader:
 
     def _add(self, line: str, number: int, body: dict[str, Instruction]) -> None:
         match = _INSTRUCTION.match(line)
-        attributes = line[match.end() :] if match else ""
-        calls = self._calling.get(attributes)
-        if match is None or (calls is None and not _ATTRIBUTES.fullmatch(attributes)):
+        rest = line[match.end() :] if match else ""
+        calls = self._calling.get(rest)
+        if match is None or (calls is None and not _ATTRIBUTES.fullmatch(rest)):
             raise ValueError(f"line {number} is no instruction: {line.strip()[:80]!r}")
         if calls is None:
-            calls = self._calling[attributes] = _CALLING.search(attributes) is not None
+            calls = self._calling[rest] = _CALLING.search(rest) is not None
         self._instructions += 1
         if self._instructions > MOST_INSTRUCTIONS:
             raise ValueError(f"more than {MOST_INSTRUCTIONS} instructions")
@@ -244,7 +244,7 @@ class _Reader:
             () if is_literal or not inside else self._operands(inside, number, body),
             self._part(inside) if is_literal else "",
             root is not None,
-            self._part(attributes),
+            self._part(rest),
         )
         self._names["%" + name] = name
 

@@ -1,7 +1,7 @@
 """What a product of two followed arrays is: its axes, if it multiplies along the whole of K."""
 
 import math
-from dataclasses import replace
+from functools import lru_cache
 
 from kit.hlo.products import SCALED, Axes, Multiplication, multiplication
 from kit.hlo.steps import Step, lost
@@ -18,6 +18,7 @@ from kit.hlo.values import (
     sizes,
 )
 
+Dimensions = tuple[Dimension, ...]
 _SCALED_CALL = 4
 """Operands of a product with scales: A, B and the scales of each."""
 
@@ -45,8 +46,8 @@ def _multiplied(step: Step, found: Multiplication) -> Value:
     axes = found.axes if found.axes or found.kind not in SCALED else _k_last(left)
     if axes is None:
         return Lost(f"{step.line.name[:80]} does not tell along which axes it multiplies")
-    kept = _paired(left, right, axes)
-    if kept is not None and found.strides not in (None, _strides(left, right, axes)):
+    kept = _paired(left.axes, right.axes, axes)
+    if kept is not None and found.strides not in (None, _strides(left.axes, right.axes, axes)):
         return Lost(f"{step.line.name[:80]} steps through the batch by {found.strides}")
     if kept is None:
         return Lost(f"{step.line.name[:80]} multiplies along other axes than K")
@@ -77,7 +78,7 @@ def _with_scales(values: Operand, scales: Value | None) -> Operand | None:
     )
     belong = scales.argument.surface == f"{values.argument.surface}_scale"
     return (
-        replace(values, scales=scales.argument)
+        values._replace(scales=scales.argument)
         if belong and blocks_match(values.axes, wide)
         else None
     )
@@ -89,25 +90,27 @@ def _k_last(operand: Operand) -> Axes:
     return Axes((last,), (last,), batch, batch)
 
 
-def _strides(left: Operand, right: Operand, axes: Axes) -> tuple[int, int]:
+@lru_cache(maxsize=256)
+def _strides(left: Dimensions, right: Dimensions, axes: Axes) -> tuple[int, int]:
     """Elements of one matrix of each operand: how far apart those of a batch lie."""
     one, other = (
-        math.prod(size for axis, size in enumerate(sizes(operand.axes)) if axis not in batch)
+        math.prod(size for axis, size in enumerate(sizes(operand)) if axis not in batch)
         for operand, batch in ((left, axes.left_batch), (right, axes.right_batch))
     )
     return one, other
 
 
-def _paired(left: Operand, right: Operand, axes: Axes) -> tuple[Dimension, ...] | None:
+@lru_cache(maxsize=256)
+def _paired(left: Dimensions, right: Dimensions, axes: Axes) -> Dimensions | None:
     """The product's axes: the batch's, what is left of A, what is left of B."""
     for operand, own in (
         (left, (*axes.left, *axes.left_batch)),
         (right, (*axes.right, *axes.right_batch)),
     ):
-        if len(set(own)) < len(own) or any(axis >= len(operand.axes) for axis in own):
+        if len(set(own)) < len(own) or any(axis >= len(operand) for axis in own):
             return None
     pairs = [
-        (left.axes[a], right.axes[b], kinds)
+        (left[a], right[b], kinds)
         for lefts, rights, kinds in (
             (axes.left, axes.right, ("k",)),
             (axes.left_batch, axes.right_batch, ("batch", "k")),
@@ -123,7 +126,7 @@ def _paired(left: Operand, right: Operand, axes: Axes) -> tuple[Dimension, ...] 
             (left, {*axes.left, *axes.left_batch}),
             (right, {*axes.right, *axes.right_batch}),
         )
-        for number, axis in enumerate(operand.axes)
+        for number, axis in enumerate(operand)
         if number not in used
     ]
-    return (*(left.axes[axis] for axis in axes.left_batch), *free)
+    return (*(left[axis] for axis in axes.left_batch), *free)

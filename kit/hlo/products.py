@@ -4,9 +4,9 @@ import json
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from kit.hlo.module import Instruction
+from kit.hlo.module import Instruction, attributes
 
 SCALED = frozenset(("scaled-dot", "__cudnn$blockScaledDot", "__op$block_scaled_dot", "__cudnn$"))
 """Kinds of product that read scales; the last is a cuDNN fusion of operands and their scales."""
@@ -25,8 +25,7 @@ _MOST_AXES = 8
 _LONGEST_STRIDE = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Axes:
+class Axes(NamedTuple):
     """Axes of the left and the right operand that are contracted, in pairs, and a batch's."""
 
     left: tuple[int, ...]
@@ -56,19 +55,24 @@ class Multiplication:
 def multiplication(instruction: Instruction) -> Multiplication | None:
     """What `instruction` multiplies itself; None where it is no product. Fusions are none."""
     if instruction.opcode in DOTS:
-        return _dot(instruction)
-    if instruction.opcode != "custom-call":
-        return None
-    target = _TARGET.fullmatch(instruction.attributes.get("custom_call_target", ""))
+        return _dot(instruction.opcode, instruction.text)
+    return _call(instruction.text) if instruction.opcode == "custom-call" else None
+
+
+@lru_cache(maxsize=256)
+def _call(text: str) -> Multiplication | None:
+    found = attributes(text)
+    target = _TARGET.fullmatch(found.get("custom_call_target", ""))
     if target is None:
         return None
     if target[1] in SCALED:
         return Multiplication(target[1], None, (DEFAULT,), "")
-    return _library_call(target[1], instruction.attributes.get("backend_config", ""))
+    return _library_call(target[1], found.get("backend_config", ""))
 
 
-def _dot(instruction: Instruction) -> Multiplication:
-    found = instruction.attributes
+@lru_cache(maxsize=256)
+def _dot(opcode: str, text: str) -> Multiplication:
+    found = attributes(text)
     axes = [
         _numbers(found.get(f"{side}_{what}_dims", "{}" if what == "batch" else ""))
         for what in ("contracting", "batch")
@@ -76,7 +80,7 @@ def _dot(instruction: Instruction) -> Multiplication:
     ]
     precisions = re.findall(r"\w+", found.get("operand_precision", DEFAULT))
     return Multiplication(
-        instruction.opcode,
+        opcode,
         _axes(axes),
         tuple(name.upper() for name in precisions),
         found.get("algorithm", "").upper(),
@@ -96,7 +100,6 @@ def _axes(axes: list[tuple[int, ...] | None]) -> Axes | None:
     return Axes(left, right, left_batch, right_batch) if paired else None
 
 
-@lru_cache(maxsize=256)
 def _library_call(kind: str, text: str) -> Multiplication:
     config = _gemm_config(text)
     dimensions = config.get("dot_dimension_numbers", {})

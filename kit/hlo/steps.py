@@ -5,10 +5,12 @@ Each function takes a step and returns its value; what an instruction is not kno
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import lru_cache
 
 from kit.hlo.module import Array, Instruction, array, elements
 from kit.hlo.values import (
+    HELD,
     Below,
     Counter,
     Dimension,
@@ -16,7 +18,6 @@ from kit.hlo.values import (
     Lost,
     Number,
     Operand,
-    Product,
     Several,
     Value,
     blocks_match,
@@ -55,12 +56,16 @@ def mistyped(line: Instruction) -> Lost:
 
 def checked(line: Instruction, value: Value) -> Value:
     """The value, if it has the type that the instruction's text gives it."""
-    if isinstance(value, Operand | Product):
-        found = array(line.shape)
-        if found is None or found.sizes != sizes(value.axes):
-            has = "x".join(map(str, sizes(value.axes)))
-            return Lost(f"{line.name[:80]} is {line.shape[:80]}, but holds {has} elements")
+    if isinstance(value, HELD) and not _holds(line.shape, value.axes):
+        has = "x".join(map(str, sizes(value.axes)))
+        return Lost(f"{line.name[:80]} is {line.shape[:80]}, but holds {has} elements")
     return value
+
+
+@lru_cache(maxsize=1024)
+def _holds(shape: str, axes: tuple[Dimension, ...]) -> bool:
+    found = array(shape)
+    return found is not None and found.sizes == sizes(axes)
 
 
 def numbers(line: Instruction, name: str) -> tuple[int, ...] | None:
@@ -72,7 +77,7 @@ def numbers(line: Instruction, name: str) -> tuple[int, ...] | None:
 
 
 def _element(step: Step) -> Value:
-    value, index = step.values[0], step.line.attributes.get("index", "")
+    value, index = step.values[0], step.line.element
     if not isinstance(value, Several) or not index.isdecimal() or len(index) > 9:
         return lost(step.line)
     types = elements(step.shapes[0])
@@ -106,23 +111,23 @@ def _bitcast(step: Step) -> Value:
     value, types = step.values[0], _types(step)
     if isinstance(value, Number | Counter):
         return value if types and types[0].kind == types[1].kind else lost(step.line)
-    if not isinstance(value, Operand | Product) or types is None:
+    if not isinstance(value, HELD) or types is None:
         return lost(step.line)
     before, after = types
     if step.line.opcode == "bitcast":
         axes = reinterpreted(value.axes, before, after) if before.kind == after.kind else None
     else:
         axes = regrouped(value.axes, after.sizes)
-    return lost(step.line) if axes is None else replace(value, axes=axes)
+    return lost(step.line) if axes is None else value._replace(axes=axes)
 
 
 def _transpose(step: Step) -> Value:
     value, order = step.values[0], numbers(step.line, "dimensions")
-    if not isinstance(value, Operand | Product) or order is None:
+    if not isinstance(value, HELD) or order is None:
         return lost(step.line)
     if sorted(order) != list(range(len(value.axes))):
         return lost(step.line)
-    return replace(value, axes=tuple(value.axes[axis] for axis in order))
+    return value._replace(axes=tuple(value.axes[axis] for axis in order))
 
 
 def _broadcast(step: Step) -> Value:
@@ -136,7 +141,7 @@ def _broadcast(step: Step) -> Value:
     for axis, size in enumerate(types[1].sizes):
         repeats = (Factor("repeated", size, 1),) if size > 1 else ()
         axes.append(places.get(axis, repeats))
-    return replace(value, axes=tuple(axes))
+    return value._replace(axes=tuple(axes))
 
 
 def _multiply(step: Step) -> Value:
@@ -145,14 +150,14 @@ def _multiply(step: Step) -> Value:
             continue
         belong = scales.argument.surface == f"{values.argument.surface}_scale"
         if belong and values.scales is None and blocks_match(values.axes, scales.axes):
-            return replace(values, scales=scales.argument)
+            return values._replace(scales=scales.argument)
     return lost(step.line)
 
 
 def _add(step: Step) -> Value:
     for first, second in (step.values, step.values[::-1]) if len(step.values) == 2 else ():
         if isinstance(first, Counter) and isinstance(second, Number):
-            return replace(first, added=first.added + int(second.value))
+            return Counter(first.element, first.added + int(second.value))
     return lost(step.line)
 
 

@@ -7,9 +7,9 @@ knowledge; whatever mixes, drops or changes elements ends it.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from kit.hlo.module import Array
 from kit.surfaces import Surface
@@ -17,8 +17,7 @@ from kit.surfaces import Surface
 Axis = Literal["batch", "m", "n", "k", "repeated"]
 
 
-@dataclass(frozen=True, slots=True)
-class Factor:
+class Factor(NamedTuple):
     """`size` steps of `step` elements along one axis of the product.
 
     `repeated`: as many copies of one scale as its block has elements.
@@ -33,8 +32,7 @@ Dimension = tuple[Factor, ...]
 """One axis of an array: from the outermost factor to the innermost, none of size 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(NamedTuple):
     """An argument of the program: which surface of which set, its axes, and XLA's element type."""
 
     surface: Surface
@@ -43,8 +41,7 @@ class Argument:
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
+class Operand(NamedTuple):
     """An argument's elements, in whatever type by now; `scales` are what multiplied them."""
 
     argument: Argument
@@ -52,8 +49,7 @@ class Operand:
     scales: Argument | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Product:
+class Product(NamedTuple):
     """The product of two operands. A `k` among its axes still has to be added up."""
 
     name: str
@@ -101,6 +97,8 @@ class Lost:
 
 
 Value = Operand | Product | Number | Counter | Below | Several | Lost
+HELD = (Operand, Product)
+"""Values that are arrays. They are made by ten thousands, and tuples are made the fastest."""
 
 
 def sizes(axes: Sequence[Dimension]) -> tuple[int, ...]:
@@ -114,7 +112,7 @@ def flat(axes: Sequence[Dimension]) -> Dimension:
     for factor in (factor for axis in axes for factor in axis):
         last = merged[-1] if merged else None
         if last and last.axis == factor.axis and last.step == factor.step * factor.size:
-            merged[-1] = replace(last, size=last.size * factor.size, step=factor.step)
+            merged[-1] = last._replace(size=last.size * factor.size, step=factor.step)
         else:
             merged.append(factor)
     return tuple(merged)
