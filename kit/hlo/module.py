@@ -6,7 +6,7 @@ grammar is that of XLA's printer (xla/hlo/parser), of which optimised modules us
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -164,8 +164,7 @@ def parse_module(text: str) -> Module:
     if module is None:
         raise ValueError(f"line 1 does not begin an HLO module: {first[:80]!r}")
     reader = _Reader()
-    for number, line in enumerate(lines, 2):
-        reader.take(line, number)
+    reader.read(lines)
     if reader.current is not None:
         raise ValueError("the last computation has no end")
     if not reader.entry:
@@ -189,19 +188,22 @@ class _Reader:
         self.parts: dict[str, str] = {}
         self._calling: dict[str, bool] = {}
         self._names: dict[str, str] = {}
+        """Of this computation's instructions, by what stands where they are read."""
         self._roots = 0
         self._instructions = 0
 
-    def take(self, line: str, number: int) -> None:
-        if self.current is None:
-            if line:
-                self._begin(line, number)
-        elif line == "}":
-            if self._roots != 1:
-                raise ValueError(f"the computation that ends in line {number} has no one ROOT")
-            self.current = None
-        else:
-            self._add(line, number, self.current)
+    def read(self, lines: Sequence[str]) -> None:
+        """All lines but the first one."""
+        for number, line in enumerate(lines, 2):
+            if self.current is None:
+                if line:
+                    self._begin(line, number)
+            elif line == "}":
+                if self._roots != 1:
+                    raise ValueError(f"the computation that ends in line {number} has no one ROOT")
+                self.current = None
+            else:
+                self._add(line, number, self.current)
 
     def _begin(self, line: str, number: int) -> None:
         match = _HEADER.fullmatch(line)
@@ -253,17 +255,16 @@ class _Reader:
         return self.parts.setdefault(text, text)
 
     def _operands(self, inside: str, number: int, body: Mapping[str, object]) -> tuple[str, ...]:
-        found = []
-        for text in _split(inside):
-            name = self._names.get(text)
-            if name is None:
-                name = _operand(text)
-                if name not in body:
-                    what = f"reads what is not defined above: {inside[:80]!r}"
-                    raise ValueError(f"line {number}: {what}")
-                self._part(inside)
-            found.append(name)
-        return tuple(found)
+        texts = _split(inside)
+        try:
+            return tuple([self._names[text] for text in texts])
+        except KeyError:
+            # Types and comments may stand before a name.
+            operands = tuple([self._names.get(text) or _operand(text) for text in texts])
+        if not body.keys() >= set(operands):
+            raise ValueError(f"line {number}: reads what is not defined above: {inside[:80]!r}")
+        self._part(inside)
+        return operands
 
 
 def _split(inside: str) -> list[str]:

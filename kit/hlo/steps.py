@@ -77,14 +77,14 @@ def numbers(line: Instruction, name: str) -> tuple[int, ...] | None:
 
 
 def _element(step: Step) -> Value:
-    value, index = step.values[0], step.line.element
-    if not isinstance(value, Several) or not index.isdecimal() or len(index) > 9:
-        return lost(step.line)
-    types = elements(step.shapes[0])
-    if int(index) >= min(len(value.values), len(types)):
-        return lost(step.line)
-    same = same_type(types[int(index)], step.line.shape)
-    return value.values[int(index)] if same else mistyped(step.line)
+    value, line = step.values[0], step.line
+    word = line.element
+    if not isinstance(value, Several) or not word.isdecimal() or len(word) > 9:
+        return lost(line)
+    types, index = elements(step.shapes[0]), int(word)
+    if index >= min(len(value.values), len(types)):
+        return lost(line)
+    return value.values[index] if same_type(types[index], line.shape) else mistyped(line)
 
 
 def _tuple(step: Step) -> Value:
