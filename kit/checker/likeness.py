@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from kit.bundle.reader import RunEvidence
@@ -19,6 +20,8 @@ _GRID_NS = 100_000_000
 _FEWEST = 20
 _MOST = 256
 """Changes compared, 25 s of readings: enough to tell runs apart, and a bound for many of them."""
+_AT_ONCE = 2**18
+"""Numbers of one array while shifts are compared: all of a few runs together, one of hundreds."""
 _WINDOWS = "duration_ns"
 _TELEMETRY = (
     (CLOCKS.file, "graphics_mhz"),
@@ -54,12 +57,17 @@ def likenesses(runs: Sequence[RunEvidence], limit: float, lag_s: float) -> Itera
     series = [_stacked([found.get(name) for found in changes]) for name in _NAMES]
     best = np.full((len(runs), len(runs)), -1.0, np.float32)
     names = np.zeros((len(runs), len(runs), 2), np.int64)
-    for shift in range(round(lag_s * 1e9 / _GRID_NS) + 1):
-        found = np.stack([_correlations(*entry, shift) for entry in series])
+    shifts = np.arange(min(round(lag_s * 1e9 / _GRID_NS) + 1, _MOST))
+    step = max(1, _AT_ONCE // (len(runs) * max(len(runs), _MOST)))
+    for start in range(0, len(shifts), step):
+        some = shifts[start : start + step]
+        found = np.stack([_correlations(*entry, some) for entry in series])
         second = _second(*found)
-        better = (second > best) & (second > limit)
-        best[better] = second[better]
-        names[better] = np.argsort(found[:, better], axis=0)[-2:].T
+        most = second.max(axis=1)
+        rows, others = np.nonzero((most > best) & (most > limit))
+        best[rows, others] = most[rows, others]
+        at = second[rows, :, others].argmax(axis=1)
+        names[rows, others] = np.argsort(found[:, rows, at, others], axis=0)[-2:].T
     # A run that is behind by a shift is one that is ahead by as much, seen from the other.
     turned = np.triu(best < best.T)
     best[turned], names[turned] = best.T[turned], names.transpose(1, 0, 2)[turned]
@@ -108,19 +116,22 @@ def _stacked(rows: Sequence[NDArray[np.float64] | None]) -> tuple[Matrix, NDArra
     return values, lengths
 
 
-def _correlations(values: Matrix, lengths: NDArray[np.int64], shift: int) -> Matrix:
-    """Of every run with every other one, which is `shift` behind; -1 where too little overlaps.
+def _correlations(
+    values: Matrix, lengths: NDArray[np.int64], shifts: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """Of every run with every other one that is so much behind: [run, shift, other run].
 
-    Changes have no mean to speak of: they add up to the difference of a series' ends.
+    -1 where too little overlaps. Shifts follow one another. Changes have no mean to speak of: they
+    add up to the difference of a series' ends.
     """
-    if shift >= _MOST:
-        return np.full((len(values), len(values)), -1, np.float32)
     squares = np.cumsum(np.square(values, dtype=np.float64), axis=1)
     sums = np.hstack([np.zeros((len(values), 1)), squares])
-    left = np.clip(lengths - shift, 0, None)
-    # Row by row and column by column: the squares of what overlaps.
-    of_first = sums[:, np.minimum(lengths + shift, _MOST)] - sums[:, [shift]]
-    sizes = of_first * sums[:, left].T
-    enough = (np.minimum.outer(left, lengths) >= _FEWEST) & (sizes > 0)
-    found = values[:, shift:] @ values[:, : _MOST - shift].T / np.sqrt(np.where(enough, sizes, 1))
+    left = np.clip(np.subtract.outer(lengths, shifts), 0, None)
+    # The squares of what overlaps, of the one and of the other.
+    ends = np.minimum(np.add.outer(shifts, lengths), _MOST)
+    sizes = (sums[:, ends] - sums[:, shifts, None]) * sums[:, left].transpose(1, 2, 0)
+    enough = (np.minimum(left[:, :, None], lengths) >= _FEWEST) & (sizes > 0)
+    padded = np.hstack([values, np.zeros((len(values), shifts[-1]), np.float32)])
+    ahead = sliding_window_view(padded, _MOST, axis=1)[:, shifts[0] :].reshape(-1, _MOST)
+    found = (ahead @ values.T).reshape(sizes.shape) / np.sqrt(np.where(enough, sizes, 1))
     return np.where(enough, found, -1).astype(np.float32)
