@@ -103,7 +103,9 @@ def test_no_bundle(tmp_path, content):
     (candidate,) = find_bundles([path])
     assert candidate.name == str(path)
     assert candidate.problem == (
-        "not a bundle: is not a folder; unpack an archive first" if content == "file" else "no bundle here"
+        "not a bundle: is not a folder; unpack an archive first"
+        if content == "file"
+        else "no bundle here"
     )
 
 

@@ -74,7 +74,11 @@ def test_tree(capsys, sealed):
     ("make", "code", "text"),
     [
         (lambda path: path.mkdir(), 3, "no bundle here"),
-        (lambda path: path.write_text("text"), 3, "not a bundle: is not a folder; unpack an archive first"),
+        (
+            lambda path: path.write_text("text"),
+            3,
+            "not a bundle: is not a folder; unpack an archive first",
+        ),
     ],
 )
 def test_no_bundle(gemm_kit, tmp_path, make, code, text):
