@@ -15,6 +15,7 @@ ENVIRONMENT = "data/environment.json"
 JOURNAL = "data/journal.json"
 RESULTS = "data/derived/results.json"
 CASES = "data/cases"
+RUN = "run.json"
 TRACE = "trace.json"
 
 
@@ -52,7 +53,7 @@ def hlo_file(case: str, name: str) -> str:
 
 
 def run_folder(case: str, device: str, number: int) -> str:
-    """Folder of one measured run: `run.json`, `trace.json`, and the tables of `kit.trace`."""
+    """Folder of one measured run: `RUN`, `TRACE`, and the tables of `kit.trace`."""
     return f"{case_folder(case)}/runs/{device}-{number:02d}"
 
 

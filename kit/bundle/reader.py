@@ -14,6 +14,7 @@ from kit.bundle.layout import (
     PAYLOAD,
     PLAN,
     RESULTS,
+    RUN,
     SYSTEM,
     TRACE,
     autotune_file,
@@ -186,7 +187,7 @@ def _sort(files: dict[str, bytes]) -> tuple[dict[str, _CaseFiles], list[str]]:
         if path in _FIXED or not path.startswith(f"{PAYLOAD}/"):
             continue
         match = _CASE_PATH.fullmatch(path)
-        if match is None or match["file"] not in (None, "run.json", TRACE, *TABLES):
+        if match is None or match["file"] not in (None, RUN, TRACE, *TABLES):
             unknown.append(path)
             continue
         names = found.setdefault(match["case"], _CaseFiles())
@@ -275,7 +276,7 @@ def _parse_run(
     folder: str, names: list[str], files: dict[str, bytes], tables: dict[str, Table]
 ) -> RunEvidence:
     """Put a run together; if there are no `tables`, one of the bundle's has a fault."""
-    document = _document(Run, files, f"{folder}/run.json")
+    document = _document(Run, files, f"{folder}/{RUN}")
     own = {}
     for name in names:
         path = f"{folder}/{name}"

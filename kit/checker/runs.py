@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from kit.bundle.layout import RUN
 from kit.bundle.reader import Bundle, RunEvidence
 from kit.checker.rule import Finding, NotApplicable, Unproven
 from kit.evidence import DeviceFacts, Run
@@ -45,7 +46,7 @@ class MeasuredRun:
         health = self.document.telemetry.health
         return {entry.table: entry.period_ns for entry in health}
 
-    def at(self, place: str, file: str = "run.json") -> str:
+    def at(self, place: str, file: str = RUN) -> str:
         """A finding's place in one of the run's files."""
         return f"{self.evidence.path}/{file}: {place}"
 

@@ -79,7 +79,7 @@ def _below(root: Path) -> Iterator[Candidate]:
         else:
             waiting.extend(folders)
     if empty:
-        yield Candidate(root, str(root), "no bundle here: no folder at or below it holds bagit.txt")
+        yield Candidate(root, str(root), "no bundle here")
 
 
 def _has_plan(folder: Path, folders: list[Path]) -> bool:

@@ -9,13 +9,13 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import kit
 from kit.cli._signals import interrupt_on_termination
+from kit.cli._telling import tell
 from kit.errors import KitError, UsageError
 
 INTERNAL_ERROR = 4
@@ -69,8 +69,7 @@ def report(error: BaseException) -> int:
         traceback.print_exception(error)
     from kit.checker.printable import printable
 
-    with suppress(OSError):  # the exit code stands, whether or not anybody can be told why
-        print(f"gemm-kit: {printable(line, _LONGEST_LINE)}", file=sys.stderr)
+    tell(f"gemm-kit: {printable(line, _LONGEST_LINE)}")
     return code
 
 

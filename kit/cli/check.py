@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kit.cli._signers import chosen_signers, signer_options
+from kit.cli._telling import tell
 from kit.errors import KitError, UsageError
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     found, fault = _judge(candidates, request, processes, remembered, worker)
     verdicts = compare(found, accepted)
     for line in _unused(accepted, {waiver for verdict in verdicts for waiver in verdict.waivers}):
-        print(f"gemm-kit check: {line}", file=sys.stderr)
+        tell(f"gemm-kit check: {line}")
     faults = [fault, "" if table is None else _write_table(table, verdicts)]
     entries = [
         judged(verdict, candidate.path)
@@ -165,8 +166,7 @@ def _judge(
             if index is not None:
                 index.add(verdict)
         if index is not None:
-            known = f"{index.known} of {len(found)} verdicts from {printable(index.key.path)}"
-            print(known, file=sys.stderr)
+            tell(f"{index.known} of {len(found)} verdicts from {printable(index.key.path)}")
             fault = f"--index {remembered}: cannot be written: {index.fault}" if index.fault else ""
     if len(found) != len(candidates):
         raise KitError(f"{len(candidates)} bundles gave {len(found)} verdicts")
@@ -185,7 +185,7 @@ def _progress(done: int, of: int) -> None:
     """How far a round has come, on one line of a terminal: its verdicts wait for the last one."""
     if of > 1 and sys.stderr.isatty():
         end = "" if done < of else "\r\x1b[K"
-        print(f"\r{done} of {of} bundles", end=end, file=sys.stderr, flush=True)
+        tell(f"\r{done} of {of} bundles", end)
 
 
 def _challenge(text: str | None) -> str | None:

@@ -5,12 +5,12 @@ processor when the backend runs there.
 """
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from kit.cli._telling import tell
 from kit.errors import MeasurementError, UsageError
 from kit.estimate import CaseEstimate, Estimate, Target, estimate
 from kit.plan import RunPlan
@@ -45,7 +45,7 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
         if out.exists() and not force:
             raise UsageError(f"{out} exists", hint="--force replaces it")
         _write(plan, out)
-        print(f"wrote {out}", file=sys.stderr)
+        tell(f"wrote {out}")
     target = _target(plan, device)
     taken = estimate(plan, target)
     if as_json:

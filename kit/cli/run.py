@@ -17,6 +17,7 @@ import click
 from kit.cli import report, run_command
 from kit.cli._faults import explained
 from kit.cli._signals import interrupt_on_termination
+from kit.cli._telling import tell
 from kit.errors import KitError, UsageError
 from kit.plan import RunPlan
 from kit.resources import CONFIGS
@@ -98,7 +99,7 @@ def _measure(asked: Settings) -> int:
     outcome = measure(asked.plan, Path(asked.output), asked.name, _announce)
     if outcome.exit_code:
         why = f"gemm-kit check {outcome.bundle} says why"
-        print(f"gemm-kit: measured, but not compliant ({why})", file=sys.stderr)
+        tell(f"gemm-kit: measured, but not compliant ({why})")
     return outcome.exit_code
 
 

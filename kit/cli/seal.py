@@ -4,11 +4,11 @@ A bundle's signature is `signatures/vendor.sshsig`, beside the sealed content, w
 digest stay as they are. A verdict's is FILE.sig.
 """
 
-import sys
 from pathlib import Path
 
 import click
 
+from kit.cli._telling import tell
 from kit.errors import BundleError, MeasurementError, UsageError
 
 _AUDITOR = "AUDITOR"
@@ -44,12 +44,9 @@ def command(path: Path, key: Path, force: bool) -> int:
     signature = sign(data, key, namespace)
     _write(place, signature)
     print(f'{signer} namespaces="{namespace}" {public_key(signature)}')
-    print(f"gemm-kit: wrote {place}", file=sys.stderr)
+    tell(f"gemm-kit: wrote {place}")
     named = "put your name for AUDITOR, and " if signer == _AUDITOR else ""
-    print(
-        f"gemm-kit: {named}hand the line above to whoever verifies, by a way that you both trust",
-        file=sys.stderr,
-    )
+    tell(f"gemm-kit: {named}hand the line above to whoever verifies, by a way that you both trust")
     return 0
 
 

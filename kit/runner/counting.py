@@ -16,6 +16,7 @@ from statistics import fmean
 
 from kit import own_process
 from kit.bundle.documents import parse_document
+from kit.bundle.layout import RUN
 from kit.counters import (
     BYTES,
     DRAM_READ,
@@ -75,7 +76,7 @@ def nothing(job: Job, status: CountingStatus, reason: str) -> DeviceCounters:
 
 def rerun(job: Job, on_phase: Phase) -> DeviceCounters:
     """Count under the plan's tool, whatever the platform."""
-    path = Path(job.run_folder) / "run.json"
+    path = Path(job.run_folder) / RUN
     measured = parse_document(Run, path.read_bytes(), str(path))
     with tempfile.TemporaryDirectory(prefix="gemm-kit-count-") as folder:
         again = _Rerun(job, measured, Path(folder), on_phase)

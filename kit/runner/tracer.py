@@ -14,7 +14,7 @@ import numpy as np
 
 from kit.backends import Backend, Build, backend
 from kit.bundle.documents import parse_document
-from kit.bundle.layout import TRACE
+from kit.bundle.layout import RUN, TRACE
 from kit.bundle.writer import write_document, write_table
 from kit.errors import MeasurementError
 from kit.evidence import KernelTrace, Run
@@ -60,7 +60,7 @@ def main() -> int:
 def _trace(job: Job, report: Callable[[str], None]) -> None:
     """Trace the run in the job's run folder; writes `kernels.csv` and `trace.json` beside it."""
     plan, case, folder = job.plan, job.plan.case(job.case), Path(job.run_folder)
-    run = parse_document(Run, (folder / "run.json").read_bytes(), f"{folder.name}/run.json")
+    run = parse_document(Run, (folder / RUN).read_bytes(), f"{folder.name}/{RUN}")
 
     def clock() -> int:
         return time.monotonic_ns() - job.base_ns

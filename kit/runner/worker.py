@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from kit import cuda_driver
 from kit.backends import backend
 from kit.bundle.durable import writable
-from kit.bundle.layout import hlo_name
+from kit.bundle.layout import RUN, hlo_name
 from kit.bundle.writer import write_document, write_table
 from kit.errors import MeasurementError
 from kit.evidence import (
@@ -156,7 +156,7 @@ def _run(job: Job, report: "Callable[[str], None]") -> Environment:
         folder.mkdir(parents=True)
     for file, table in tables.items():
         write_table(folder, TABLES[file], table.columns)
-    write_document(folder / "run.json", run)
+    write_document(folder / RUN, run)
     return found
 
 

@@ -13,7 +13,7 @@ def read_run(bundle: Path, case: str, outcome: RunOutcome) -> tuple[Run, dict[st
     """The run's document, its tables by file name, and its program's text."""
     folder = bundle / layout.run_folder(case, outcome.device, outcome.number)
     place = folder.name
-    document = parse_document(Run, (folder / "run.json").read_bytes(), f"{place}/run.json")
+    document = parse_document(Run, (folder / layout.RUN).read_bytes(), f"{place}/{layout.RUN}")
     tables = {
         file: load(contract, (folder / file).read_bytes(), f"{place}/{file}")
         for file, contract in TABLES.items()

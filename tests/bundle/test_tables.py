@@ -105,7 +105,10 @@ REFUSED = {
     "shifted cells": (HEADER + b"1,5\n2,5,3,4\n", "row 1: has 2 cells, not 3"),
     "17 digits": (HEADER + b"12345678901234567,5,3\n", "row 1: column t_ns is 12345678901234567"),
     "beyond int64": (HEADER + b"1,5,3\n2,9223372036854775808,3\n", "row 2: column size has more"),
-    "largest int64": (HEADER + b"1,5,9223372036854775807\n", "column extra has more than 16 digits"),
+    "largest int64": (
+        HEADER + b"1,5,9223372036854775807\n",
+        "column extra has more than 16 digits",
+    ),
     "4000 digits": (HEADER + b"1,5," + b"9" * 4000 + b"\n", "column extra has more than 16 digits"),
     "too small": (HEADER + b"1,1,3\n2,0,3\n", "row 2: column size is 0; 1 to 100 are allowed"),
     "too large": (HEADER + b"1,101,3\n", "row 1: column size is 101; 1 to 100 are allowed"),

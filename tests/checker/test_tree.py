@@ -103,7 +103,9 @@ def test_no_bundle(tmp_path, content):
     (candidate,) = find_bundles([path])
     assert candidate.name == str(path)
     assert candidate.problem == (
-        "not a bundle: is not a folder" if content == "file" else "no bundle here"
+        "not a bundle: is not a folder; unpack an archive first"
+        if content == "file"
+        else "no bundle here"
     )
 
 
@@ -116,7 +118,7 @@ def test_every_path_given_ends_in_the_report(tmp_path):
     assert found == {
         given[0] / "x": "",
         given[1]: "no bundle here",
-        given[2]: "not a bundle: is not a folder",
+        given[2]: "not a bundle: is not a folder; unpack an archive first",
     }
 
 

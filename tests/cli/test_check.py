@@ -74,7 +74,11 @@ def test_tree(capsys, sealed):
     ("make", "code", "text"),
     [
         (lambda path: path.mkdir(), 3, "no bundle here"),
-        (lambda path: path.write_text("text"), 3, "not a bundle: is not a folder"),
+        (
+            lambda path: path.write_text("text"),
+            3,
+            "not a bundle: is not a folder; unpack an archive first",
+        ),
     ],
 )
 def test_no_bundle(gemm_kit, tmp_path, make, code, text):
@@ -158,7 +162,7 @@ def test_json_is_one_document_whatever_comes(gemm_kit, tmp_path):
     validate("verdict", document, "verdict")
     assert [bundle["problem"] for bundle in document["bundles"]] == [
         "no bundle here",
-        "not a bundle: is not a folder",
+        "not a bundle: is not a folder; unpack an archive first",
     ]
 
 

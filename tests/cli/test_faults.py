@@ -30,7 +30,7 @@ from kit.cli._faults import explained
         ("replicates=true", "replicates: must be a whole number"),
         ("replicates=0", "replicates is 0 (must be 1 to 99)"),
         ("phases.idle_s=long", "phases.idle_s: must be a number"),
-        ("phases.idle_s=nan", "phases.idle_s is nan (must be 0 or more)"),
+        ("phases.idle_s=nan", "phases.idle_s is nan (must be 0 or more, and finite)"),
         (
             "timing.method=gpu",
             "timing.method: must be one of cuda_events, external_profiler, host_clock",

@@ -176,7 +176,9 @@ def documented():
     readme = (CONFIGS.parent / "README.md").read_text(encoding="utf-8")
     section = readme.partition("\n## Identity and freshness\n")[2].partition("\n## ")[0]
     lines = section.replace("\\\n", " ").splitlines()
-    return [line.strip() for line in lines if re.match("    (gemm-kit|cd|bagit|ssh-keygen)", line)]
+    return [
+        line.strip() for line in lines if re.match("    (gemm-kit|\\(cd|bagit|ssh-keygen)", line)
+    ]
 
 
 def test_the_documented_commands(tmp_path, key):

@@ -113,7 +113,7 @@ def _counters(folder: str, case: CaseEvidence) -> Iterator[Finding]:
 
 
 def _run(folder: str, case: CaseEvidence, run: RunEvidence, bundle: Bundle) -> Iterator[Finding]:
-    document, place = run.document, f"{run.path}/run.json"
+    document, place = run.document, f"{run.path}/{layout.RUN}"
     named = layout.run_folder(document.case, document.device, document.number)
     if document.case != folder or named != run.path:
         found = f"case {document.case}, device {document.device}, number {document.number}"

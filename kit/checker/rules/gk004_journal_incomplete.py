@@ -24,7 +24,7 @@ Fails: attempts 1 and 3.
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from kit.bundle.layout import JOURNAL, case_file
+from kit.bundle.layout import JOURNAL, RUN, case_file
 from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, rule
 from kit.evidence import JournalEntry
@@ -113,7 +113,7 @@ def _times(bundle: Bundle, attempts: dict[_Attempt, list[JournalEntry]]) -> Iter
             if not start_ns <= document.started_ns <= document.ended_ns <= end_ns:
                 found = f"started_ns {document.started_ns}, ended_ns {document.ended_ns}"
                 required = f"in order, within {start_ns} to {end_ns} by {JOURNAL}"
-                yield Finding(f"{run.path}/run.json", found, required)
+                yield Finding(f"{run.path}/{RUN}", found, required)
 
 
 def _overlaps(attempts: dict[_Attempt, list[JournalEntry]]) -> Iterator[Finding]:

@@ -28,7 +28,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from kit.bundle import layout
-from kit.bundle.layout import TRACE
+from kit.bundle.layout import RUN, TRACE
 from kit.bundle.reader import Bundle, RunEvidence
 from kit.checker.rule import Finding, rule
 from kit.kernels import is_named
@@ -61,7 +61,7 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
 
 def _columns(run: RunEvidence) -> Iterator[Finding]:
     metrics = run.document.telemetry.metrics
-    place = f"{run.path}/run.json: telemetry.metrics"
+    place = f"{run.path}/{RUN}: telemetry.metrics"
     named = sorted((metric.table, metric.column) for metric in metrics)
     if named != _TELEMETRY_COLUMNS:
         times, wanted = Counter(named), Counter(_TELEMETRY_COLUMNS)
@@ -83,7 +83,7 @@ def _columns(run: RunEvidence) -> Iterator[Finding]:
 
 def _health(run: RunEvidence) -> Iterator[Finding]:
     health = run.document.telemetry.health
-    place = f"{run.path}/run.json: telemetry.health"
+    place = f"{run.path}/{RUN}: telemetry.health"
     for contract in TELEMETRY_TABLES:
         rows = len(run.tables[contract.file]) if contract.file in run.tables else 0
         kept = [

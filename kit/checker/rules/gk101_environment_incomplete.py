@@ -25,7 +25,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 
-from kit.bundle.layout import ENVIRONMENT
+from kit.bundle.layout import ENVIRONMENT, RUN
 from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, rule
 from kit.evidence import DeviceFacts, Limits
@@ -59,7 +59,7 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
         for run in case.runs:
             for when in ("limits_before", "limits_after"):
                 limits = getattr(run.document, when)
-                yield from _unexplained(f"{run.path}/run.json: {when}", limits, ())
+                yield from _unexplained(f"{run.path}/{RUN}: {when}", limits, ())
 
 
 def _absent(place: str, found: dict[str, str], wanted: Iterable[str]) -> Iterator[Finding]:

@@ -21,7 +21,7 @@ Fails: another digest in run 3, before which jaxlib was upgraded.
 
 from collections.abc import Iterator
 
-from kit.bundle.layout import ENVIRONMENT
+from kit.bundle.layout import ENVIRONMENT, RUN
 from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, rule
 from kit.evidence import environment_digest
@@ -36,5 +36,5 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
         for run in case.runs:
             found = run.document.environment_sha256
             if found != required:
-                place = f"{run.path}/run.json: environment_sha256"
+                place = f"{run.path}/{RUN}: environment_sha256"
                 yield Finding(place, found, f"{required}, the digest of {ENVIRONMENT}")
