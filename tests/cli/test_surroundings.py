@@ -129,10 +129,12 @@ def test_a_folders_name_gives_no_order_to_a_build_system(folder, form):
         assert json.loads(done.stdout)["bundles"][0]["name"] == name
 
 
-def checking(folder, *options):
-    """A check whose worker has started, in a process group of its own."""
+def checking(folder):
+    """A check that takes seconds, whose worker has started, in a process group of its own."""
+    for number in range(60):
+        shutil.copytree(folder / "bundle", folder / f"round/{number}")
     process = subprocess.Popen(
-        [sys.executable, "-m", "kit", "check", "bundle", *options],
+        [sys.executable, "-m", "kit", "check", "round", "--jobs", "1"],
         cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env=os.environ | {"PYTHONPATH": str(ROOT)}, start_new_session=True,
     )  # fmt: skip
@@ -161,7 +163,7 @@ def test_what_ends_a_job_is_an_interrupt(folder, number):
 
 
 def test_a_worker_whose_parent_is_killed_ends_without_a_word(folder):
-    process = checking(folder, "--deep")
+    process = checking(folder)
     process.kill()
     out, err = process.communicate(timeout=60)  # both ends are closed when the worker is gone
     assert (process.returncode, out, err) == (-signal.SIGKILL, "", "")
