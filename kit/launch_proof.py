@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from kit.execution import XLA_TYPES
 from kit.hlo.census import census
 from kit.hlo.dataflow import outputs
 from kit.hlo.module import Array, Module, array, elements
-from kit.hlo.text import MOST_REMEMBERED, are_many_texts, forget_texts, parsed
+from kit.hlo.remembering import remembered
+from kit.hlo.text import MOST_REMEMBERED, parsed
 from kit.hlo.values import Argument, Axis, Dimension, Factor, Lost, Product, Value, flat, sizes
 from kit.number_format import NumberFormat
 from kit.surfaces import Surface, element_type, inputs
@@ -43,7 +43,7 @@ class Proof:
     rotation: tuple[Fault, ...]
 
 
-@lru_cache(maxsize=MOST_REMEMBERED)
+@remembered(MOST_REMEMBERED)
 def prove(text: str, workload: Workload, row: NumberFormat, sets: int) -> Proof:
     """Follow the program `text` of a call that goes through `sets` buffer sets.
 
@@ -79,17 +79,6 @@ def prove(text: str, workload: Workload, row: NumberFormat, sets: int) -> Proof:
                 required = f"the buffers of set {number}"
                 rotation.append(Fault(place, f"reads {', '.join(others)}", required))
     return Proof(tuple(products), (*rotation, *_alias_faults(found, sets)))
-
-
-def forget() -> None:
-    """After a bundle: let go of the programs that were read, unless they are small enough to keep.
-
-    A program is known again by its whole text alone, whichever bundle holds it.
-    """
-    if are_many_texts():
-        prove.cache_clear()
-        census.cache_clear()
-        forget_texts()
 
 
 def _surfaces(row: NumberFormat) -> tuple[Surface, ...]:

@@ -6,7 +6,8 @@ import pytest
 
 from forms import compiled_here, recorded_form, recorded_forms, submitted_forms
 from kit.hlo import text as texts
-from kit.launch_proof import Proof, forget, prove
+from kit.hlo.module import array
+from kit.launch_proof import Proof, prove
 from kit.number_format import FORMATS
 
 SOUND = Proof((), ())
@@ -241,12 +242,16 @@ def test_a_short_computation_of_many_operands_is_not_followed_again_and_again():
 
 
 def test_programs_are_kept_for_the_next_bundle_until_they_are_many(monkeypatch):
-    texts.forget_texts()
+    monkeypatch.setattr(texts, "MOST_KEPT", -1)
+    texts.forget()
     program = recorded_form(ONE)[0]
-    found = texts.parsed(program)
-    forget()
+    monkeypatch.setattr(texts, "MOST_KEPT", len(program))
+    found, kind = texts.parsed(program), array("bf16[4096,4096]{1,0}")
+    texts.forget()
     assert texts.parsed("".join(list(program))) is found
     monkeypatch.setattr(texts, "MOST_KEPT", len(program) - 1)
-    forget()
+    texts.forget()
     assert texts.parsed(program) is not found
     assert texts.parsed(program) == found
+    assert array("bf16[4096,4096]{1,0}") is not kind
+    assert array("bf16[4096,4096]{1,0}") == kind

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,10 +66,11 @@ def replace(path: Path, data: bytes) -> None:
     Raises:
         UnwritableError: it cannot be written; an earlier file is left as it was.
     """
-    fresh = path.with_name(f".{path.name}")
-    with writable(path):
+    fresh = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    with writable(path), fresh.open("xb") as file:  # no link that lies there is written through
         try:
-            fresh.write_bytes(data)
+            file.write(data)
+            file.flush()
             fresh.replace(path)
         finally:
             fresh.unlink(missing_ok=True)

@@ -27,15 +27,7 @@ from kit.checker.rule import (
 )
 from kit.checker.signed import bundle_signature
 from kit.checker.traits import Traits
-from kit.checker.verdict import (
-    TOO_LARGE,
-    Headline,
-    Judgement,
-    RuleResult,
-    Verdict,
-    Waiver,
-    decide,
-)
+from kit.checker.verdict import Headline, Judgement, RuleResult, Verdict, Waiver, decide
 from kit.errors import BundleError, KitError, UndecidableError
 from kit.ruleset import Ruleset, is_in_force, ruleset
 
@@ -43,6 +35,7 @@ INTEGRITY = "GK001"
 MAXIMUM_COUNTED = 100_000
 """Findings after which a rule is stopped: a hostile bundle may earn millions."""
 _ALONE = Auditor()
+_TOO_LARGE = "judging it takes more memory than this kit gives one bundle"
 
 
 def judge(
@@ -162,7 +155,7 @@ def _altered(
 def _unjudged(name: str, digest: str | None, error: Exception) -> Verdict:
     judgement: Judgement = "internal_error"
     if isinstance(error, MemoryError):
-        return Verdict(name, digest, None, "refused", TOO_LARGE, None, (), ())
+        return Verdict(name, digest, None, "refused", _TOO_LARGE, None, (), ())
     if isinstance(error, BundleError):
         judgement = "refused"
     elif isinstance(error, UndecidableError):

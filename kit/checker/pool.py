@@ -14,7 +14,7 @@ from selectors import EVENT_READ, DefaultSelector
 from kit.checker import process
 from kit.checker.process import Process
 from kit.checker.tree import Candidate
-from kit.checker.verdict import TOO_LARGE, Judgement, Verdict, Waiver
+from kit.checker.verdict import Judgement, Verdict, Waiver
 from kit.checker.worker import IndexKey, Request
 from kit.records import from_json, to_json
 from kit.signature import Signers
@@ -26,6 +26,7 @@ Recomputing all operands takes longer. The worker then gives a sign of life now 
 line, and the time runs anew from each.
 """
 
+_UNJUDGED = ("refused", "internal_error")
 _GRACE_S = 0.5
 """A worker whose pipe has closed is dying; so long it may take to be told of what."""
 
@@ -106,13 +107,14 @@ class _Worker:
     """One worker process, started when it is needed and anew after it has died.
 
     `task` is the number of the candidate that it judges, None while it waits for one; it has time
-    until `deadline`, by the monotonic clock. No bundle answers for what others did before it: where
-    a process ends, or runs out of memory, that was not started for this bundle, a new one judges.
+    until `deadline`, by the monotonic clock. No bundle answers for what others did before it: one
+    that could not be judged, by a process that had judged others, is judged again by a new one, and
+    so is one that a process died of which was not started for it.
     """
 
     def __init__(self, running: Process | None) -> None:
         self._process = running
-        self._is_fresh = False
+        self._is_new = self._has_judged = False
         self._request: Request | None = None
         self._line = b""
         self.task: int | None = None
@@ -127,7 +129,8 @@ class _Worker:
         """Let the worker judge; whatever becomes of it, `read` or `give_up` gives a verdict."""
         self.task, self._request, self._line = task, request, b""
         self.deadline = time.monotonic() + LIMIT_S
-        self._is_fresh = self._process is None
+        self._is_new = self._process is None
+        self._has_judged &= not self._is_new
         running = self._process = self._process or process.start()
         if running.stdin is not None:
             with suppress(OSError):  # of one that has died, `read` finds the end
@@ -142,18 +145,19 @@ class _Worker:
         self._line = (self._line + part).lstrip(b"\n")
         if part and not self._line.endswith(b"\n"):
             return None
-        task, was_fresh = self.task, self._is_fresh
+        task, others = self.task, self._has_judged
         try:
             verdict = from_json(Verdict, json.loads(self._line))
         except ValueError:
+            others = not self._is_new
             problem = f"the process that judged it ended ({self.end(_GRACE_S)})"
             verdict = self._unjudged("internal_error", problem)
         else:
-            self.task = None
-            if verdict.problem != TOO_LARGE:
+            self.task, self._has_judged = None, True
+            if verdict.judgement not in _UNJUDGED:
                 return verdict
             self.end()
-        if was_fresh or task is None or self._request is None:
+        if not others or task is None or self._request is None:
             return verdict
         self.ask(task, self._request)
         return None

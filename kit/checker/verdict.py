@@ -26,8 +26,6 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     "compliant", "undecided", "not_compliant", "refused", "internal_error",
 )  # fmt: skip
 """From best to worst: of many bundles, the worst decides."""
-TOO_LARGE = "judging it takes more memory than this kit gives one bundle"
-"""The problem of a bundle that was refused for what the process could no longer get."""
 
 
 @dataclass(frozen=True, slots=True)

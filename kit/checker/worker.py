@@ -58,7 +58,7 @@ def serve() -> None:
     gc.disable()  # nothing that is imported is garbage
     from kit.bundle.reader import Auditor  # noqa: PLC0415 - the parent needs only `Request`
     from kit.checker.judge import judge  # noqa: PLC0415
-    from kit.launch_proof import forget  # noqa: PLC0415
+    from kit.hlo.text import forget  # noqa: PLC0415
 
     warnings.simplefilter("ignore")
     _bound_memory()

@@ -13,7 +13,7 @@ import click
 
 from kit.cli._signers import chosen_signers, signer_options
 from kit.cli._telling import tell
-from kit.errors import KitError, UsageError
+from kit.errors import KitError, UnwritableError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -206,6 +206,8 @@ def _write_anything() -> None:
 
 def _outside(candidates: "Sequence[Candidate]", files: dict[str, Path | None]) -> None:
     """Nothing is ever written into a bundle, and nothing is judged before it can be written."""
+    from kit.bundle.durable import require_outside_bundles
+
     bundles = {candidate.path.resolve() for candidate in candidates if not candidate.problem}
     for option, file in files.items():
         if file is None:
@@ -218,6 +220,7 @@ def _outside(candidates: "Sequence[Candidate]", files: dict[str, Path | None]) -
         folders = file.absolute().resolve().parents
         if not bundles.isdisjoint(folders):
             raise UsageError(f"{shown} would lie in a bundle", hint="choose another folder")
+        require_outside_bundles(file)
         if file.is_dir() or not folders[0].is_dir() or not os.access(folders[0], os.W_OK):
             raise UsageError(
                 f"{shown} cannot be written", hint="choose a file in a folder of yours"
@@ -237,29 +240,29 @@ def _write_table(path: Path, verdicts: "Sequence[Verdict]") -> str:
 
     Returns why it could not be written, "" if it could.
     """
+    from kit.bundle.durable import replace
     from kit.checker.output.summary_csv import summary_csv
 
-    text = summary_csv(verdicts)
-    if _is_stream(path):
-        with suppress(BrokenPipeError), path.open("w", encoding="utf-8") as stream:
-            stream.write(text)
-        return ""
-    place = path.resolve()  # a link stays a link
-    partial = place.with_name(f".{place.name}.{os.getpid()}")
+    data = summary_csv(verdicts).encode()
     try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(place)
+        if _is_stream(path):
+            with suppress(BrokenPipeError), path.open("ab") as stream:
+                stream.write(data)
+        else:
+            replace(path.resolve(), data)  # a link stays a link
+    except UnwritableError as error:
+        return f"--csv {error.problem}"
     except OSError as error:
-        with suppress(OSError):
-            partial.unlink()
         return f"--csv {path}: cannot be written: {error.strerror}"
     return ""
 
 
 def _is_stream(path: Path) -> bool:
-    """Whether it is a pipe or a device, such as /dev/stdout: written through, never replaced."""
+    """Whether it is written through and never replaced: a pipe, a device, or where stdout goes."""
     try:
-        kind = path.stat().st_mode
+        found = path.stat()
     except OSError:
         return False
-    return not stat.S_ISREG(kind) and not stat.S_ISDIR(kind)
+    if stat.S_ISREG(found.st_mode):
+        return os.path.samestat(found, os.fstat(1))
+    return not stat.S_ISDIR(found.st_mode)

@@ -6,9 +6,9 @@ Each function takes a step and returns its value; what an instruction is not kno
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 from kit.hlo.module import Array, Instruction, array, elements
+from kit.hlo.remembering import remembered
 from kit.hlo.values import (
     HELD,
     Below,
@@ -62,7 +62,7 @@ def checked(line: Instruction, value: Value) -> Value:
     return value
 
 
-@lru_cache(maxsize=1024)
+@remembered(1024)
 def _holds(shape: str, axes: tuple[Dimension, ...]) -> bool:
     found = array(shape)
     return found is not None and found.sizes == sizes(axes)

@@ -1,9 +1,9 @@
 """The text of a program as evidence: normalised once, and parsed once for all who ask about it."""
 
 import re
-from functools import lru_cache
 
 from kit.hlo.module import Module, parse_module
+from kit.hlo.remembering import forget_all, remembered
 
 MOST_REMEMBERED = 1024
 """Texts: those of all runs of a bundle, of which several rules ask one after the other.
@@ -49,7 +49,7 @@ _lengths: list[int] = []
 """Of the texts that were parsed since the last ones were let go."""
 
 
-@lru_cache(maxsize=MOST_REMEMBERED)
+@remembered(MOST_REMEMBERED)
 def _parsed(text: str) -> Module | str:
     """A fault is remembered too: several rules ask about a text that is none."""
     _lengths.append(len(text))
@@ -59,12 +59,11 @@ def _parsed(text: str) -> Module | str:
         return str(error)
 
 
-def are_many_texts() -> bool:
-    """Whether the texts that were read are too long together to be kept for the next bundle."""
-    return sum(_lengths) > MOST_KEPT
+def forget() -> None:
+    """After a bundle: let go of the programs that were read, unless they are small enough to keep.
 
-
-def forget_texts() -> None:
-    """Let go of the texts that were read."""
-    _parsed.cache_clear()
-    _lengths.clear()
+    A program is known again by its whole text alone, whichever bundle holds it.
+    """
+    if sum(_lengths) > MOST_KEPT:
+        forget_all()
+        _lengths.clear()

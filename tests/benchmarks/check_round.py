@@ -47,7 +47,7 @@ from kit.checker.judge import judge, run_rule
 from kit.checker.process import WORKER_ENVIRONMENT
 from kit.distribution import buffer_statistics
 from kit.fill import fill_seed, sample_seed
-from kit.launch_proof import forget
+from kit.hlo.text import forget
 from kit.numerics import compare, output_bits, sample_grid, sample_of
 from kit.records import to_json
 from kit.ruleset import ruleset

@@ -25,6 +25,7 @@ _ACTING = """
 import contextlib, mmap, os, signal, sys, threading, time
 sys.path = sys.argv[1:]
 import kit.checker.judge as module
+from kit.checker.verdict import Verdict
 honest = module.judge
 
 def judge(path, *, auditor, name, **options):
@@ -42,7 +43,11 @@ def judge(path, *, auditor, name, **options):
         print("noise on stdout", flush=True)
     if name == "eat":
         bytearray(2**40)
+    if hasattr(module, "spoilt"):
+        return module.spoilt
     verdict = honest(path, auditor=auditor, name=name, **options)
+    if name == "spoil":
+        module.spoilt = Verdict("x", None, None, "refused", "not its fault", None, (), ())
     if name == "hoard":
         module.hoard = []
         for size in (2**28, 2**24, 2**18):  # addresses alone: no page is touched
@@ -150,11 +155,20 @@ def test_memory_is_bounded(folder, monkeypatch):
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-@pytest.mark.parametrize("name", ["hoard", "mortal"])
+@pytest.mark.parametrize("name", ["hoard", "mortal", "spoil"])
 def test_no_bundle_answers_for_what_another_did_to_the_worker(folder, monkeypatch, jobs, name):
     monkeypatch.setattr(process, "_START", _ACTING)
     names = [name, "a", "b", name, "c", "d"]
     assert judged(folder, names, jobs=jobs) == [(each, "compliant") for each in names]
+
+
+def test_what_is_refused_is_refused_once(folder, tmp_path):
+    named = [("a", folder), ("bad", tmp_path), ("b", folder), ("worse", tmp_path)]
+    verdicts = list(judge_all([Candidate(path, name) for name, path in named]))
+    found = [(verdict.name, verdict.judgement) for verdict in verdicts]
+    assert found == [
+        ("a", "compliant"), ("bad", "refused"), ("b", "compliant"), ("worse", "refused"),
+    ]  # fmt: skip
 
 
 def test_a_worker_that_was_dead_before_it_was_asked_costs_nothing(folder):

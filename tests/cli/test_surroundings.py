@@ -198,6 +198,46 @@ def test_a_table_goes_through_pipes_and_links(folder):
     assert both.endswith(b"SUMMARY: submission looks OK\n")
 
 
+def test_a_table_after_what_stdout_holds_already(folder):
+    log = folder / "log"
+    log.write_text("earlier\n")
+    with log.open("ab") as out:
+        done = subprocess.run(
+            [sys.executable, "-m", "kit", "check", "bundle", "--csv", "/dev/stdout"], cwd=folder,
+            stdout=out, stderr=subprocess.PIPE, check=False,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    first, second, *_, last = log.read_text().splitlines()
+    assert (first, last) == ("earlier", "SUMMARY: submission looks OK")
+    assert second.startswith('"Organization",')
+
+
+def test_a_stream_that_takes_no_table_costs_no_verdict(folder):
+    done = run(folder, "check", "bundle", "--csv", "/dev/full")
+    assert done.returncode == 2
+    assert done.stdout.splitlines()[-1] == b"SUMMARY: submission looks OK"
+    assert b"--csv /dev/full: cannot be written: No space left" in done.stderr
+
+
+def test_no_planted_link_is_written_through(folder):
+    """A name beside the table that the submitter could foresee leads somewhere else."""
+    (folder / "victim").write_text("mine")
+    for pid in range(os.getpid(), os.getpid() + 400):
+        (folder / f".table.csv.{pid}").symlink_to("victim")
+    (folder / ".table.csv").symlink_to("victim")
+    assert run(folder, "check", "bundle", "--csv", "table.csv").returncode == 0
+    assert (folder / "victim").read_text() == "mine"
+    assert not (folder / "table.csv").is_symlink()
+
+
+def test_no_table_is_written_into_another_bundle(folder):
+    shutil.copytree(folder / "bundle", folder / "other")
+    done = run(folder, "check", "bundle", "--csv", "other/table.csv")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"would lie in the bundle" in done.stderr
+
+
 @pytest.mark.parametrize("option", ["--csv", "--index"])
 def test_a_dash_is_no_file(folder, option):
     done = run(folder, "check", "bundle", option, "-")
