@@ -8,6 +8,7 @@ shown as `\x1b` or `\u202e`. Two hash signs open an order to several CI systems 
 
 import json
 import unicodedata
+from json.encoder import encode_basestring_ascii
 
 _ACTS = frozenset(("Cc", "Cf", "Cn", "Cs", "Co", "Zl", "Zp"))
 
@@ -26,8 +27,26 @@ def printable(text: str, limit: int = 200) -> str:
 
 def printable_json(document: object) -> str:
     r"""Return a document in ASCII, in which nothing acts: an order's second hash is `\u0023`."""
-    text = json.dumps(document, indent=1, allow_nan=False)
-    return text.replace("##", "#\\u0023")  # a hash stands in strings only
+    return _laid_out(document, "\n").replace("##", "#\\u0023")  # a hash stands in strings only
+
+
+def _laid_out(value: object, margin: str) -> str:
+    """What `json.dumps` gives with an indent of one, which it lays out much more slowly."""
+    if isinstance(value, str):
+        return encode_basestring_ascii(value)
+    if value is None:
+        return "null"
+    inner = f"{margin} "
+    if isinstance(value, dict):
+        pairs = [
+            f"{encode_basestring_ascii(key)}: {_laid_out(item, inner)}"
+            for key, item in value.items()
+        ]
+        return f"{{{inner}{f',{inner}'.join(pairs)}{margin}}}" if pairs else "{}"
+    if isinstance(value, list | tuple):
+        items = [_laid_out(item, inner) for item in value]
+        return f"[{inner}{f',{inner}'.join(items)}{margin}]" if items else "[]"
+    return repr(value) if type(value) is int else json.dumps(value, allow_nan=False)
 
 
 def _visible(character: str) -> str:

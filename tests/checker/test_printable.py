@@ -55,11 +55,9 @@ DOCUMENTS = st.recursive(
 
 
 @given(DOCUMENTS)
-def test_a_document_says_what_it_said_and_orders_nothing(document):
-    text = printable_json(document)
-    assert json.loads(text) == document
-    assert text.isascii()
-    assert "##" not in text
+def test_a_document_is_laid_out_as_json_lays_it_out(document):
+    text = json.dumps(document, indent=1)
+    assert printable_json(document) == text.replace("##", "#\\u0023")
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), object(), {"x": [{1, 2}]}])
