@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kit.execution import XLA_TYPES
+from kit.hlo.caches import cached
 from kit.hlo.census import census
 from kit.hlo.dataflow import outputs
 from kit.hlo.module import Array, Module, array, elements
-from kit.hlo.remembering import remembered
 from kit.hlo.text import MOST_REMEMBERED, parsed
 from kit.hlo.values import Argument, Axis, Dimension, Factor, Lost, Product, Value, flat, sizes
 from kit.number_format import NumberFormat
@@ -43,7 +43,7 @@ class Proof:
     rotation: tuple[Fault, ...]
 
 
-@remembered(MOST_REMEMBERED)
+@cached(MOST_REMEMBERED)
 def prove(text: str, workload: Workload, row: NumberFormat, sets: int) -> Proof:
     """Follow the program `text` of a call that goes through `sets` buffer sets.
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kit.hlo.bodies import Bodies, CountedProduct, counted, is_scalar
+from kit.hlo.caches import cached
 from kit.hlo.module import Instruction, Module
 from kit.hlo.products import DOTS, Multiplication, multiplication
-from kit.hlo.remembering import remembered
 from kit.hlo.text import MOST_REMEMBERED, parsed
 
 _CUDNN = re.compile(r'"kind":"__cudnn\$')
@@ -47,7 +47,7 @@ class Census:
         return sum(self.gemms.values())
 
 
-@remembered(MOST_REMEMBERED)
+@cached(MOST_REMEMBERED)
 def census(text: str) -> Census:
     """Count the GEMMs and all other work of one call.
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kit.hlo.remembering import remembered
+from kit.hlo.caches import cached
 
 MOST_INSTRUCTIONS = 150_000
 """Lines of all computations: a device loop over 3,900 buffer sets has 31,000, or 120,000 if every
@@ -74,7 +74,7 @@ _ARRAY_PARTS = re.compile(
 )
 
 
-@remembered(1024)
+@cached(1024)
 def array(shape: str) -> Array | None:
     """The array of a type's text; None for tuples, tokens and layouts in tiles."""
     match = _ARRAY_PARTS.fullmatch(shape)
@@ -89,14 +89,14 @@ def array(shape: str) -> Array | None:
 _FIRST = re.compile(rf"\(({_ARRAY})")
 
 
-@remembered(1024)
+@cached(1024)
 def first_array(shape: str) -> Array | None:
     """The array of a type's text, or the first one of a tuple."""
     match = _FIRST.match(shape)
     return array(match[1] if match else shape)
 
 
-@remembered(1024)
+@cached(1024)
 def elements(shape: str) -> tuple[str, ...]:
     """The types of a tuple's elements, or the type itself where it is none."""
     if not shape.startswith("("):
@@ -136,7 +136,7 @@ class Instruction(NamedTuple):
         return None if name is None else name.lstrip("%")
 
 
-@remembered(1024)
+@cached(1024)
 def attributes(text: str) -> Mapping[str, str]:
     """Attributes by name of the text that ends an instruction."""
     return dict(_ATTRIBUTE.findall(text)) if text else {}

@@ -2,8 +2,8 @@
 
 import math
 
+from kit.hlo.caches import cached
 from kit.hlo.products import SCALED, Axes, Multiplication, multiplication
-from kit.hlo.remembering import remembered
 from kit.hlo.steps import Step, lost
 from kit.hlo.values import (
     Dimension,
@@ -90,7 +90,7 @@ def _k_last(operand: Operand) -> Axes:
     return Axes((last,), (last,), batch, batch)
 
 
-@remembered(256)
+@cached(256)
 def _strides(left: Dimensions, right: Dimensions, axes: Axes) -> tuple[int, int]:
     """Elements of one matrix of each operand: how far apart those of a batch lie."""
     one, other = (
@@ -100,7 +100,7 @@ def _strides(left: Dimensions, right: Dimensions, axes: Axes) -> tuple[int, int]
     return one, other
 
 
-@remembered(256)
+@cached(256)
 def _paired(left: Dimensions, right: Dimensions, axes: Axes) -> Dimensions | None:
     """The product's axes: the batch's, what is left of A, what is left of B."""
     for operand, own in (

@@ -5,8 +5,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from kit.hlo.caches import cached
 from kit.hlo.module import Instruction, attributes
-from kit.hlo.remembering import remembered
 
 SCALED = frozenset(("scaled-dot", "__cudnn$blockScaledDot", "__op$block_scaled_dot", "__cudnn$"))
 """Kinds of product that read scales; the last is a cuDNN fusion of operands and their scales."""
@@ -59,7 +59,7 @@ def multiplication(instruction: Instruction) -> Multiplication | None:
     return _call(instruction.text) if instruction.opcode == "custom-call" else None
 
 
-@remembered(256)
+@cached(256)
 def _call(text: str) -> Multiplication | None:
     found = attributes(text)
     target = _TARGET.fullmatch(found.get("custom_call_target", ""))
@@ -70,7 +70,7 @@ def _call(text: str) -> Multiplication | None:
     return _library_call(target[1], found.get("backend_config", ""))
 
 
-@remembered(256)
+@cached(256)
 def _dot(opcode: str, text: str) -> Multiplication:
     found = attributes(text)
     axes = [

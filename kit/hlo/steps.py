@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kit.hlo.caches import cached
 from kit.hlo.module import Array, Instruction, array, elements
-from kit.hlo.remembering import remembered
 from kit.hlo.values import (
     HELD,
     Below,
@@ -62,7 +62,7 @@ def checked(line: Instruction, value: Value) -> Value:
     return value
 
 
-@remembered(1024)
+@cached(1024)
 def _holds(shape: str, axes: tuple[Dimension, ...]) -> bool:
     found = array(shape)
     return found is not None and found.sizes == sizes(axes)

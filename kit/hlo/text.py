@@ -2,8 +2,8 @@
 
 import re
 
+from kit.hlo.caches import cached, forget_all
 from kit.hlo.module import Module, parse_module
-from kit.hlo.remembering import forget_all, remembered
 
 MOST_REMEMBERED = 1024
 """Texts: those of all runs of a bundle, of which several rules ask one after the other.
@@ -49,7 +49,7 @@ _lengths: list[int] = []
 """Of the texts that were parsed since the last ones were let go."""
 
 
-@remembered(MOST_REMEMBERED)
+@cached(MOST_REMEMBERED)
 def _parsed(text: str) -> Module | str:
     """A fault is remembered too: several rules ask about a text that is none."""
     _lengths.append(len(text))

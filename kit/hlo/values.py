@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from kit.hlo.caches import cached
 from kit.hlo.module import Array
-from kit.hlo.remembering import remembered
 from kit.surfaces import Surface
 
 Axis = Literal["batch", "m", "n", "k", "repeated"]
@@ -146,7 +146,7 @@ def regrouped(axes: Sequence[Dimension], wanted: Sequence[int]) -> tuple[Dimensi
     return None if rest else tuple(found)
 
 
-@remembered(1024)
+@cached(1024)
 def reinterpreted(
     axes: tuple[Dimension, ...], before: Array, after: Array
 ) -> tuple[Dimension, ...] | None:

@@ -14,7 +14,7 @@ as in a round of one kit on one kind of GPU, and a worker reads each once (`kit.
 
 What bounds it, in processor time, each the least of many repeats: SHA-256 of a round takes 0.6 s
 (1.8 GB/s); its 810 million draws of operands, which GK203 and GK204 may not do without, 6 s (7.7 ns
-each: 115 passes of NumPy over arrays in the second-level cache); its CSV 4 s (4 ns a byte).
+each: 115 passes of NumPy over arrays in the second-level cache); its CSV 3 s (3 ns a byte).
 """
 
 import argparse

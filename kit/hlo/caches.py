@@ -14,13 +14,13 @@ R = TypeVar("R")
 _forget: list[Callable[[], None]] = []
 
 
-def remembered(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def cached(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Keep a function's last `most` answers, until `forget_all`."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        cached = lru_cache(maxsize=most)(function)
-        _forget.append(cached.cache_clear)
-        return cast("Callable[P, R]", cached)
+        keeping = lru_cache(maxsize=most)(function)
+        _forget.append(keeping.cache_clear)
+        return cast("Callable[P, R]", keeping)
 
     return decorate
 
