@@ -1,147 +1,141 @@
-"""Torch on the same GPU, workloads, rotation and fill range as a bundle's cases: time ratios.
+"""A bundle's programs against torch on this GPU, in turn: time ratios.
 
-    python tests/benchmarks/against_torch.py BUNDLE [--json FILE]
+    python tests/benchmarks/against_torch.py BUNDLE... [--json FILE]
 
-Torch multiplies over as many buffer sets as the bundle rotated: in a CUDA graph of one or more
-rotations, whose launches cost the host nothing, and eagerly, one call a launch. Each way warms up
-for three seconds and is timed with CUDA events for five. A ratio above 1 means that the bundle's
-launches were faster, by the median of its runs. Cases of number formats that torch has no product
-for are left out.
+For each case a process launches the bundle's program as its runs did, and another one torch in a
+CUDA graph over as many buffer sets (`entrant.py`). They take turns, second by second, so that both
+meet the same card in the same state; torch launched eagerly comes after them. A ratio above 1 means
+that the kit's launches were faster, by medians. The card may be another one than the bundle's.
+Batched cases and those of number formats that torch has no product for are left out. `--json` keeps
+what FILE says of other cases.
 """
 
 import argparse
 import json
+import os
 import statistics
-import time
+import subprocess
+import sys
+import tempfile
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from pathlib import Path
-
-import torch
 
 from kit.bundle.reader import parse, read_container
 from kit.checker.recomputed import recompute
 
-WARM_UP_S, TIMED_S = 3.0, 5.0
-GRAPH_LAUNCHES = 512
-TYPES = {
-    "fp64": torch.float64,
-    "fp32": torch.float32,
-    "tf32": torch.float32,
-    "bf16": torch.bfloat16,
-    "fp16": torch.float16,
-    "e4m3": torch.float8_e4m3fn,
-    "int8": torch.int8,
-}
+ENTRANT = Path(__file__).with_name("entrant.py")
+TORCH_FORMATS = ("fp64", "fp32", "tf32", "bf16", "fp16", "e4m3", "int8")
+ROUNDS, UNSETTLED, TURN_S = 8, 2, 1.0
+"""Turns of each, the first ones of which, while clocks still fall, are left out."""
 
 
-def operands(case):
-    """A and B as torch wants them: B as a transposed view where the layout says so."""
-    made = []
-    for name in "ab":
-        values = torch.rand(case.workload.shape(name), device="cuda") * 2 - 1
-        kind = TYPES[case.number_format]
-        made.append((values * 127).round().to(kind) if kind is torch.int8 else values.to(kind))
-    a, b = made
-    return (
-        a.t() if case.workload.layout[0] == "t" else a,
-        b.t() if case.workload.layout[1] == "t" else b,
-    )
+@contextmanager
+def entrant(way, specification):
+    """A function that asks the entrant and returns what it answers; it ends with the context."""
+    environment = os.environ | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+    command = [sys.executable, str(ENTRANT), way, json.dumps(specification)]
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+
+        def ask(wanted):
+            process.stdin.write(f"{wanted}\n")
+            process.stdin.flush()
+            return json.loads(process.stdout.readline())
+
+        try:
+            if process.stdout.readline() != "ready\n":
+                raise SystemExit(f"{way} could not be started; its own message is above")
+            yield ask
+        finally:
+            process.kill()
 
 
-def product(case, a, b):
-    """A function that launches one product into a buffer of its own."""
-    shape = case.workload.output_shape
-    if case.number_format == "e4m3":
-        one = torch.ones((), device="cuda")
-        out = torch.empty(shape, device="cuda", dtype=torch.bfloat16)
-        return lambda: torch._scaled_mm(
-            a, b, one, one, out_dtype=torch.bfloat16, use_fast_accum=False, out=out
-        )
-    if case.number_format == "int8":
-        out = torch.empty(shape, device="cuda", dtype=torch.int32)
-        return lambda: torch._int_mm(a, b, out=out)
-    out = torch.empty(shape, device="cuda", dtype=TYPES[case.number_format])
-    return lambda: torch.mm(a, b, out=out)
+def specification(case, folder):
+    """What an entrant needs to know of a case, with its autotune results written to `folder`."""
+    run = case.runs[0].run.document
+    autotune = None
+    if run.executable.autotune is not None:
+        autotune = folder / run.executable.autotune
+        autotune.write_text(case.evidence.autotune[run.executable.autotune])
+    return {
+        "case": case.case.id,
+        "workload": asdict(case.case.workload),
+        "number_format": case.case.number_format,
+        "mode": run.dispatch.mode,
+        "sets": run.rotation.sets,
+        "implementation": run.executable.implementation,
+        "autotune": autotune and str(autotune),
+        "fill_seed": run.fill_seed,
+        "period_ns": case.metrics.period_ns,
+    }
 
 
-def torch_period_ns(case, sets, *, eager):
-    """Settled mean time of one product, in a graph that goes round all sets or launched eagerly."""
-    torch.backends.cuda.matmul.allow_tf32 = case.number_format == "tf32"
-    launches = [product(case, *operands(case)) for _ in range(sets)]
-    rotations = max(1, GRAPH_LAUNCHES // sets)
+def race(given):
+    """A row of the table: medians of the kit's and of torch's times, and their ratios."""
+    with ExitStack() as living:
+        kit, graph = (living.enter_context(entrant(way, given)) for way in ("kit", "graph"))
+        times = {kit: [], graph: []}
+        for number in range(ROUNDS):
+            for ask in (kit, graph) if number % 2 else (graph, kit):
+                times[ask].append(ask(TURN_S))
+        kit_ns, graph_ns = (statistics.median(times[ask][UNSETTLED:]) for ask in (kit, graph))
+    with entrant("eager", given) as eager:
+        eager_ns = statistics.median([eager(TURN_S) for _ in range(UNSETTLED + 3)][UNSETTLED:])
+        kernel = eager("kernel")
+    return {
+        "case": given["case"],
+        "kit_ns": kit_ns,
+        "graph_ns": graph_ns,
+        "graph_ratio": graph_ns / kit_ns,
+        "eager_ns": eager_ns,
+        "eager_ratio": eager_ns / kit_ns,
+        "torch_kernel": kernel,
+    }
 
-    def rotate():
-        for launch in launches:
-            launch()
 
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        rotate()
-    torch.cuda.synchronize()
-    step, per_step = rotate, sets
-    if not eager:
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, stream=stream):
-            for _ in range(rotations):
-                rotate()
-        step, per_step = graph.replay, sets * rotations
+def raced(path):
+    """A row for each case of the bundle that was measured and that torch has a product for."""
+    for case in recompute(parse(read_container(path))):
+        compared = case.case.number_format in TORCH_FORMATS and case.case.workload.batch == 1
+        if not compared or case.metrics.period_ns is None:
+            continue
+        with tempfile.TemporaryDirectory(prefix="gemm-kit-benchmark-") as folder:
+            yield race(specification(case, Path(folder)))
 
-    def span_s(seconds):
-        """(seconds of device time, launches) of about so many seconds of work."""
-        first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        done, start = 0, time.monotonic()
-        first.record()
-        while time.monotonic() - start < seconds:
-            mark = torch.cuda.Event()
-            for _ in range(4):
-                step()
-            mark.record()
-            done += 4 * per_step
-            # Two batches ahead: the device never waits, and the loop ends in time.
-            marks.append(mark)
-            if len(marks) > 2:
-                marks.pop(0).synchronize()
-        last.record()
-        last.synchronize()
-        return first.elapsed_time(last) * 1e-3, done
 
-    marks = []
-    span_s(WARM_UP_S)
-    seconds, done = span_s(TIMED_S)
-    return seconds / done * 1e9
+def torch_version():
+    """Torch's version, asked of another process: this one leaves the GPU alone."""
+    command = [sys.executable, "-c", "import torch; print(torch.__version__)"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("bundle", type=Path)
+    arguments.add_argument("bundles", type=Path, nargs="+")
     arguments.add_argument("--json", type=Path)
     given = arguments.parse_args()
-    rows = []
+    rows = {}
+    if given.json and given.json.exists():
+        rows = {row["case"]: row for row in json.loads(given.json.read_text())["rows"]}
+    version, fresh = torch_version(), []
     print(f"{'case':38} {'kit µs':>9} {'graph µs':>9} {'ratio':>6} {'eager µs':>9} {'ratio':>6}")
-    for case in recompute(parse(read_container(given.bundle))):
-        if case.case.number_format not in TYPES or case.metrics.period_ns is None:
-            continue
-        sets, ours = case.runs[0].run.document.rotation.sets, case.metrics.period_ns
-        row = {"case": case.case.id, "kit_ns": ours}
-        for way in ("graph", "eager"):
-            theirs = torch_period_ns(case.case, sets, eager=way == "eager")
-            row |= {f"{way}_ns": theirs, f"{way}_ratio": theirs / ours}
-            torch.cuda.empty_cache()
-            time.sleep(2)
-        rows.append(row)
-        print(
-            f"{row['case']:38} {ours / 1e3:9.3f} {row['graph_ns'] / 1e3:9.3f} "
-            f"{row['graph_ratio']:6.3f} {row['eager_ns'] / 1e3:9.3f} {row['eager_ratio']:6.3f}",
-            flush=True,
-        )
-    means = {
-        way: statistics.geometric_mean(row[f"{way}_ratio"] for row in rows)
-        for way in ("graph", "eager")
-    }
-    print(f"geometric mean of the ratios: graph {means['graph']:.3f}, eager {means['eager']:.3f}")
-    if given.json:
-        given.json.write_text(
-            json.dumps({"torch": torch.__version__, "rows": rows}, indent=1) + "\n"
-        )
+    for path in given.bundles:
+        for row in raced(path):
+            fresh.append(row)
+            rows[row["case"]] = row
+            print(
+                f"{row['case']:38} {row['kit_ns'] / 1e3:9.3f} {row['graph_ns'] / 1e3:9.3f} "
+                f"{row['graph_ratio']:6.3f} {row['eager_ns'] / 1e3:9.3f} {row['eager_ratio']:6.3f}",
+                flush=True,
+            )
+            if given.json:
+                document = {"torch": version, "rows": list(rows.values())}
+                given.json.write_text(json.dumps(document, indent=1) + "\n")
+    for way in ("graph", "eager"):
+        mean = statistics.geometric_mean(row[f"{way}_ratio"] for row in fresh)
+        print(f"geometric mean of the ratios: {way} {mean:.3f}")
 
 
 if __name__ == "__main__":
