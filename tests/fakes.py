@@ -27,6 +27,9 @@ class FakeBackend:
         self.busy_until = time.monotonic()
         self.events = []
         self.launched = 0
+        self.graphs = 0
+        """How often the launched program's graphs were made, XLA having compiled another one."""
+        self._has_graph = False
 
     def guard(self):
         return nullcontext()
@@ -64,6 +67,8 @@ class FakeBackend:
 
     def enqueue(self, calls):
         time.sleep(self.enqueue_s * calls)
+        self.graphs += not self._has_graph
+        self._has_graph = True
         self.launched += calls * self.per_call
         begin = max(self.busy_until, time.monotonic())
         self.busy_until = begin + calls * self.per_call * self.gemm_s
@@ -84,6 +89,7 @@ class FakeBackend:
         }
 
     def buffer_contents(self):
+        self._has_graph = False  # it compiles what counts the elements
         rows = 2 * self.sets
         return {name: np.zeros(rows, np.int64) for name in ("zeros", "checksum")} | {
             f"bin_{index}": np.ones(rows, np.int64) for index in range(BINS)

@@ -82,14 +82,18 @@ class Session:
     def run(self) -> Measurement:
         """Measure."""
         plan, backend = self.plan, self.backend
-        program, how, period_ns = self._prepare()
+        program = self._build()
         executable, sets = program.executable, program.handover.sets
         self.report("fill")
+        backend.allocate(sets, plan.test_type.fill, self.seeds.fill)
         before = backend.addresses()
         contents = backend.buffer_contents()
+        timer = self.make_timer()
+        # After all that compiles: XLA gives up a program's graphs when it compiles another one, and
+        # the first window would make them anew.
+        how, period_ns = self._pilot(program)
 
         self.report("idle")
-        timer = self.make_timer()
         gc.collect()
         gc.freeze()
         gc.disable()
@@ -168,8 +172,8 @@ class Session:
             output_bytes_per_set=output_bytes(self.case.workload, row),
         )
 
-    def _prepare(self) -> tuple[Program, Dispatch, float]:
-        """Compile, fill, and time a first few calls: (program, dispatch, ns for one GEMM)."""
+    def _build(self) -> Program:
+        """Compile what will be launched."""
         plan, backend = self.plan, self.backend
         implementation = plan.backend.implementation
         trial = dispatch.Trial(
@@ -179,12 +183,15 @@ class Session:
             self.seeds.fill,
         )
         chooser = dispatch.Chooser(plan.backend, self.rules, self.clock, self.report)
-        program = build_program(chooser, self.replay, backend, trial)
-        backend.allocate(program.handover.sets, plan.test_type.fill, self.seeds.fill)
+        return build_program(chooser, self.replay, backend, trial)
+
+    def _pilot(self, program: Program) -> tuple[Dispatch, float]:
+        """Time a first few calls: (the document, ns for one GEMM)."""
+        self.report("pilot")
         per_call = program.executable.gemms_per_call
-        found = dispatch.pilot(backend, per_call, self.clock)
+        found = dispatch.pilot(self.backend, per_call, self.clock)
         how = dispatch.record(program.handover, found, per_call, program.candidates)
-        return program, how, found.period_ns / per_call
+        return how, found.period_ns / per_call
 
 
 def buffers_table(
