@@ -7,11 +7,12 @@ import bundles
 import honest_gpu
 from kit.bundle.reader import Bundle, parse, read_container
 
-COMMITTED = Path(__file__).parents[2] / "submissions" / "open" / "gemm-kit"
+COMMITTED = Path(__file__).parents[2] / "submissions"
 _FOLDERS = {
-    "guideline": "h200-sxm/2026-11-29-guideline",
-    "formats": "h200-sxm/2026-11-29-formats",
-    "cpu": "two-core-cpu/2026-11-29-quick",
+    "guideline": "closed/gemm-kit/h200-sxm/2026-11-30-guideline",
+    "formats": "open/gemm-kit/h200-sxm/2026-11-30-formats",
+    "prefill": "closed/gemm-kit/h200-sxm/2026-11-30-prefill",
+    "cpu": "open/gemm-kit/two-core-cpu/2026-11-29-quick",
 }
 _BUILT = {
     # The recorded H200 in the closed division, where every clause binds.
@@ -34,5 +35,7 @@ def base(name: str) -> Bundle:
 GUIDELINE = "guideline_8192x8192x16384-bf16-nn"
 """The only case of the committed `guideline`; the closed bundle's are those of `bundles`."""
 CLOSED, DECODE = honest_gpu.GUIDELINE, honest_gpu.DECODE
-LOOPED = "square_1024-bf16-nn"
-"""The case of `formats` that runs as a device loop; the others are single launches."""
+PREFILL = "prefill_64x7168x2048-bf16-nn"
+"""The only case of the committed `prefill`: a device loop of 92 sets, where 5 outgrow the cache."""
+LOOPED = "square_4096-bf16-nn"
+"""A case of `formats` that runs as a device loop; some others are single launches."""

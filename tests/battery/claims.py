@@ -11,7 +11,7 @@ _NAMES = tuple(f.name for f in fields(RunMetrics) if f.name not in ("device", "n
 
 
 def _run_figure(bundle, name, change):
-    (claim,) = bundle.claims.cases[0].runs
+    claim = bundle.claims.cases[0].runs[0]
     return with_claims(bundle, GUIDELINE, 1, **{name: change(getattr(claim, name))})
 
 

@@ -7,7 +7,7 @@ from battery.registry import REFUSED, on_files
 from kit.bundle import layout
 
 DATA = "data"
-RUN = "data/cases/guideline_8192x8192x16384-bf16-nn/runs/gpu-1dd20b1a6155-01"
+RUN = "data/cases/guideline_8192x8192x16384-bf16-nn/runs/gpu-6a9b96651927-01"
 
 
 def _edit(path, change):
@@ -160,8 +160,8 @@ def _raw(old, new):
         "duplicate_key": {"change": _raw(b'"edition"', b'"edition": "2026.1",\n "edition"')},
         "nan": {"change": _raw(b'"seed": ', b'"seed": NaN, "x": ')},
         "infinity": {"change": _raw(b'"timeout_s": ', b'"timeout_s": 1e999, "x": ')},
-        "text_for_number": {"change": _raw(b'"replicates": 1', b'"replicates": "1"')},
-        "true_for_number": {"change": _raw(b'"replicates": 1', b'"replicates": true')},
+        "text_for_number": {"change": _raw(b'"replicates": 6', b'"replicates": "6"')},
+        "true_for_number": {"change": _raw(b'"replicates": 6', b'"replicates": true')},
         "unknown_key": {"change": _raw(b'"edition"', b'"waived": ["GK502"],\n "edition"')},
         "trailing": {"change": lambda d: d + b"{}"},
         "byte_order_mark": {"change": lambda d: b"\xef\xbb\xbf" + d},
@@ -182,28 +182,28 @@ def plan_malformed(folder, change):
     REFUSED,
     "attack",
     variants={
-        "float": {"change": _raw(b"\n0,0,36,", b"\n0,0,36.5,")},
-        "negative": {"change": _raw(b"\n0,0,36,", b"\n0,0,-36,")},
-        "exponent": {"change": _raw(b"\n0,0,36,", b"\n0,0,3e1,")},
-        "hexadecimal": {"change": _raw(b"\n0,0,36,", b"\n0,0,0x24,")},
-        "leading_zero": {"change": _raw(b"\n0,0,36,", b"\n0,0,036,")},
-        "spaced": {"change": _raw(b"\n0,0,36,", b"\n0,0, 36,")},
-        "quoted": {"change": _raw(b"\n0,0,36,", b'\n0,0,"36",')},
-        "empty_cell": {"change": _raw(b"\n0,0,36,", b"\n0,0,,")},
-        "formula": {"change": _raw(b"\n0,0,36,", b"\n0,0,=1+1,")},
-        "huge": {"change": _raw(b"\n0,0,36,", b"\n0,0,99999999999999999999,")},
-        "arabic_digits": {"change": _raw(b"\n0,0,36,", "\n0,0,٣٦,".encode())},
-        "ragged": {"change": _raw(b"\n0,0,36,", b"\n0,0,36,1,")},
+        "float": {"change": _raw(b"\n0,0,37,", b"\n0,0,37.5,")},
+        "negative": {"change": _raw(b"\n0,0,37,", b"\n0,0,-37,")},
+        "exponent": {"change": _raw(b"\n0,0,37,", b"\n0,0,3e1,")},
+        "hexadecimal": {"change": _raw(b"\n0,0,37,", b"\n0,0,0x25,")},
+        "leading_zero": {"change": _raw(b"\n0,0,37,", b"\n0,0,037,")},
+        "spaced": {"change": _raw(b"\n0,0,37,", b"\n0,0, 37,")},
+        "quoted": {"change": _raw(b"\n0,0,37,", b'\n0,0,"37",')},
+        "empty_cell": {"change": _raw(b"\n0,0,37,", b"\n0,0,,")},
+        "formula": {"change": _raw(b"\n0,0,37,", b"\n0,0,=1+1,")},
+        "huge": {"change": _raw(b"\n0,0,37,", b"\n0,0,99999999999999999999,")},
+        "arabic_digits": {"change": _raw(b"\n0,0,37,", "\n0,0,٣٧,".encode())},
+        "ragged": {"change": _raw(b"\n0,0,37,", b"\n0,0,37,1,")},
         "column_twice": {"change": _raw(b"phase,first_launch", b"phase,phase")},
         "columns_exchanged": {"change": _raw(b"phase,first_launch", b"first_launch,phase")},
         "column_unknown": {"change": _raw(b"phase,", b"faze,")},
         "carriage_returns": {"change": lambda d: d.replace(b"\n", b"\r\n")},
         "no_last_newline": {"change": lambda d: d[:-1]},
-        "null_byte": {"change": _raw(b"\n0,0,36,", b"\n0,0,36\x00,")},
+        "null_byte": {"change": _raw(b"\n0,0,37,", b"\n0,0,37\x00,")},
         "compressed": {"change": lambda d: b"\x1f\x8b" + d},
         "empty": {"change": lambda d: b""},
-        "zero_launches": {"change": _raw(b"\n0,0,36,", b"\n0,0,0,")},
-        "third_phase": {"change": _raw(b"\n0,0,36,", b"\n2,0,36,")},
+        "zero_launches": {"change": _raw(b"\n0,0,37,", b"\n0,0,0,")},
+        "third_phase": {"change": _raw(b"\n0,0,37,", b"\n2,0,37,")},
         "out_of_order": {
             "change": lambda d: b"\n".join([d.splitlines()[0], *reversed(d.splitlines()[1:]), b""])
         },

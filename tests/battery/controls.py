@@ -97,8 +97,8 @@ def control_left_out(bundle, name):
     variants={
         "dlpack-x0.9": {"name": "dlpack_events", "factor": 0.9},
         "dlpack-x1.01": {"name": "dlpack_events", "factor": 1.01},
-        "slope-x0.9": {"name": "host_slope", "factor": 0.9},
-        "slope-x1.1": {"name": "host_slope", "factor": 1.1},
+        "slope-x0.97": {"name": "host_slope", "factor": 0.97},
+        "slope-x1.03": {"name": "host_slope", "factor": 1.03},
     },
 )
 def control_of_other_launches(bundle, name, factor):

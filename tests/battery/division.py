@@ -12,7 +12,7 @@ def _to(bundle, division):
     return with_system(with_plan(bundle, submission__division=division), division=division)
 
 
-@manipulation("GK602", "M26")
+@manipulation("GK602", "M26", base="formats")
 def open_bundle_called_closed(bundle):
     """One run of the open division is handed in as closed."""
     return _to(bundle, "closed")

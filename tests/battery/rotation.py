@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from battery.bases import LOOPED
+from battery.bases import LOOPED, PREFILL
 from battery.forging import columns, counts_fit, document, only, runs, table
 from battery.registry import manipulation
 from bundles import with_environment
@@ -26,10 +26,10 @@ def fewer_sets(bundle, run, sets):
     )
 
 
-@manipulation("GK307", "M24", base="formats", variants={"half": {"sets": 16}, "two": {"sets": 2}})
-def rotation_halved(bundle, sets):
+@manipulation("GK307", "M24", base="prefill", variants={"four": {"sets": 4}, "two": {"sets": 2}})
+def rotation_too_small(bundle, sets):
     """Fewer sets than twice the cache takes, though the loop still goes round whole sets."""
-    return runs(bundle, lambda run: fewer_sets(bundle, run, sets), case=LOOPED)
+    return runs(bundle, lambda run: fewer_sets(bundle, run, sets), case=PREFILL)
 
 
 @manipulation("GK307", "M24")
@@ -38,13 +38,13 @@ def one_set(bundle):
     return runs(bundle, lambda run: fewer_sets(bundle, run, 1))
 
 
-@manipulation("GK307", "M24", base="formats", variants={"half": {"sets": 16, "share": 0.5}})
+@manipulation("GK307", "M24", base="prefill", variants={"half": {"sets": 4, "share": 0.5}})
 def cache_told_smaller(bundle, sets, share):
     """The cache is told to be half as large, and half the sets suffice for it."""
     cache = round(62_914_560 * share)
     bundle = with_environment(bundle, device__cache_bytes=cache)
-    bundle = runs(bundle, document(rotation__cache_bytes=cache))
-    return runs(bundle, lambda run: fewer_sets(bundle, run, sets), case=LOOPED)
+    bundle = runs(bundle, document(rotation__cache_bytes=cache), case=PREFILL)
+    return runs(bundle, lambda run: fewer_sets(bundle, run, sets), case=PREFILL)
 
 
 @manipulation("GK307", "M24")

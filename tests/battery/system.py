@@ -29,6 +29,7 @@ def declared_otherwise(bundle, changes):
 @manipulation(
     "GK003",
     "M26",
+    base="formats",
     variants={
         "submitter": {"changes": {"submitter": "somebody-else"}},
         "division": {"changes": {"division": "closed"}},

@@ -129,7 +129,7 @@ def surplus_on_warm_up_but_not_the_trace(bundle, factor):
     return runs(bundle, lambda run: _surplus_on_warm_up(run, factor))
 
 
-@manipulation("GK317", "M11", variants={"x0.97": {"factor": 0.97}})
+@manipulation("GK317", "M11", variants={"x0.98": {"factor": 0.98}})
 def surplus_on_warm_up_dlpack_edited(bundle, factor):
     """Profiling shortened by what the host slope's tolerance leaves, surplus on the warm-up."""
 

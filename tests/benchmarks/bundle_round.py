@@ -41,12 +41,16 @@ from kit.trace import (
 
 ROOT = Path(__file__).resolve().parents[2]
 BASES = {
-    "gemm-kit/h200-sxm/2026-11-29-formats": 0.30,
-    "gemm-kit/two-core-cpu/2026-11-29-quick": 0.40,
-    "gemm-kit/h200-sxm/2026-11-29-guideline": 0.30,
+    "open/gemm-kit/h200-sxm/2026-11-30-formats": 0.06,
+    "open/gemm-kit/two-core-cpu/2026-11-29-quick": 0.62,
+    "closed/gemm-kit/h200-sxm/2026-11-30-guideline": 0.20,
+    "closed/gemm-kit/h200-sxm/2026-11-30-decode": 0.06,
+    "closed/gemm-kit/h200-sxm/2026-11-30-prefill": 0.06,
 }
 """Which committed bundles the round is made of, and their shares: about 1.1 MB a bundle."""
 CLOCK_STEP_MHZ = 15
+STEPS, CHANCES = (-2, -1, 0, 1, 2), (0.06, 0.28, 0.32, 0.28, 0.06)
+"""So many that no two bundles share a stretch of a series (GK702), yet clocks stay settled."""
 LONG_LEVEL = 10
 """Readings of one clock level after which it is no jitter: idle, or held at its maximum."""
 
@@ -54,7 +58,7 @@ LONG_LEVEL = 10
 @cache
 def base(name):
     """The files of one committed bundle."""
-    return read_container(ROOT / "submissions" / "open" / name)
+    return read_container(ROOT / "submissions" / name)
 
 
 def _on_another_device(container, number):
@@ -188,10 +192,10 @@ def _varied(file, table, draw):
 
 
 def _clock_steps(clock_mhz, draw):
-    """One step of the clock up, down or none for each level that it held shortly."""
+    """One step of the clock up, down or none, seldom two, for each level that it held shortly."""
     starts = np.flatnonzero(np.diff(clock_mhz, prepend=-1) != 0)
     lengths = np.diff(starts, append=len(clock_mhz))
-    steps = CLOCK_STEP_MHZ * draw.integers(-1, 2, len(starts))
+    steps = CLOCK_STEP_MHZ * draw.choice(STEPS, len(starts), p=CHANCES)
     steps[(lengths >= LONG_LEVEL) | (clock_mhz[starts] + steps > clock_mhz.max())] = 0
     return np.repeat(steps, lengths)
 
@@ -199,8 +203,8 @@ def _clock_steps(clock_mhz, draw):
 def store(folder, name, number, shared_programs):
     """Write and seal one bundle of the round, without waiting for the disk."""
     new = variant(name, number, shared_programs=shared_programs)
-    path = folder / "open" / new.plan.submission.submitter / new.plan.submission.system_id
-    path = path / f"bundle-{number:04d}"
+    entry = new.plan.submission
+    path = folder / entry.division / entry.submitter / entry.system_id / f"bundle-{number:04d}"
     files = new.container.files.copy()
     files.pop(layout.SIGNATURE, None)
     files |= {

@@ -104,5 +104,5 @@ def _slope(run: MeasuredRun, control: Control, rules: Ruleset) -> Iterator[Findi
         return
     found_ns = control.duration_ns / control.launches
     if abs(found_ns - mean_ns) > rules.control_host_difference * mean_ns:
-        required = f"{mean_ns:.0f} ns within {rules.control_host_difference:.0%}"
+        required = f"{mean_ns:.0f} ns within {rules.control_host_difference:.1%}"
         yield Finding(place, f"{found_ns:.0f} ns per launch", required)
