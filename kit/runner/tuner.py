@@ -24,6 +24,7 @@ from kit.rotation import input_bytes, sets_required
 from kit.ruleset import ruleset
 from kit.runner.dispatch import Chooser, Handover, Trial, pilot
 from kit.runner.failure import failure, first_line
+from kit.runner.program import require_readable
 from kit.runner.tuner_messages import Built, Message, Request
 from kit.system import cpu_facts
 
@@ -120,6 +121,7 @@ def _build(
         try:
             executable, hlo = gemms.compile(handover.mode, handover.sets, build)
             name = hlo_name(hlo)
+            require_readable(hlo)
             found = census(hlo)
         except Exception as error:  # noqa: BLE001 - whatever a compiler raises is the reason
             failures.append(error)

@@ -8,7 +8,10 @@ import pytest
 from fakes import FakeBackend
 from hlo_texts import library_gemms, plain_dots
 from kit.bundle.layout import hlo_name
+from kit.bundle.reader import MAXIMUM_HLO_BYTES
+from kit.errors import MeasurementError
 from kit.runner.dispatch import Handover
+from kit.runner.failure import failure
 from kit.runner.job import Job
 from kit.runner.tuner import serve
 from kit.runner.tuner_messages import Message, Request
@@ -61,6 +64,25 @@ def test_what_cannot_be_read_is_not_timed(tmp_path):
     )
     _, built = served(tmp_path, backend)
     assert "does not begin an HLO module" in built.candidates[1].reason
+
+
+def test_a_program_too_large_for_a_bundle_ends_the_first_tuner(tmp_path):
+    text = LIBRARY + " " * MAXIMUM_HLO_BYTES
+    backend = FakeBackend(programs={"library": (text, 0.001), "triton": (text, 0.001)})
+    with pytest.raises(MeasurementError, match="bytes; 8388608 are allowed") as caught:
+        served(tmp_path, backend)
+    status, reason = failure(caught.value)
+    assert status == "unsupported"
+    assert "backend.dispatch=single" in reason
+    assert [event[0] for event in backend.events] == ["compile", "compile"]
+
+
+def test_one_program_that_is_small_enough_is_timed(tmp_path):
+    text = LIBRARY + " " * MAXIMUM_HLO_BYTES
+    backend = FakeBackend(programs={"library": (text, 0.001), "triton": (TRITON, 0.001)})
+    _, built = served(tmp_path, backend)
+    assert "MeasurementError: unsupported: the program's HLO" in built.candidates[0].reason
+    assert built.candidates[1].reason == ""
 
 
 def test_nothing_compiled_is_the_first_ones_fault(tmp_path):
