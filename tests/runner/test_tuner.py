@@ -85,6 +85,28 @@ def test_one_program_that_is_small_enough_is_timed(tmp_path):
     assert built.candidates[1].reason == ""
 
 
+@pytest.mark.parametrize(("failing", "other"), [("library", "triton"), ("triton", "library")])
+def test_what_cannot_be_launched_leaves_the_other_to_be_timed(tmp_path, failing, other):
+    refusal = RuntimeError("RESOURCE_EXHAUSTED: no room for a temporary\nmore")
+    programs = {"library": (LIBRARY, 0.002), "triton": (TRITON, 0.002)}
+    backend = FakeBackend(programs=programs | {failing: (programs[failing][0], refusal)})
+    sent, built = served(tmp_path, backend, [f"{other}\n"])
+    reasons = {c.implementation: c.reason for c in built.candidates}
+    said = "RuntimeError: RESOURCE_EXHAUSTED: no room for a temporary"
+    assert reasons == {failing: said, other: ""}
+    assert [c.hlo for c in built.candidates] == [hlo_name(LIBRARY), hlo_name(TRITON)]
+    assert sent[-1].period_ns == pytest.approx(2e6, rel=0.1)
+
+
+def test_nothing_launched_is_the_tuners_end(tmp_path):
+    programs = {
+        "library": (LIBRARY, RuntimeError("INTERNAL: no such rank")),
+        "triton": (TRITON, RuntimeError("RESOURCE_EXHAUSTED: no room")),
+    }
+    with pytest.raises(RuntimeError, match="no room"):
+        served(tmp_path, FakeBackend(programs=programs))
+
+
 def test_nothing_compiled_is_the_first_ones_fault(tmp_path):
     refusal = RuntimeError("INTERNAL: nothing works")
     with pytest.raises(RuntimeError, match="nothing works"):
