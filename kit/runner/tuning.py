@@ -182,7 +182,8 @@ def _missing(request: Request, reason: str) -> Candidate:
 def race(attempts: list[Attempt]) -> dict[str, float]:
     """Median period in ns of every program, by the name of its HLO, each timed in turn.
 
-    A program whose process fails on the way is left out.
+    The programs of a process that fails on the way are left out. It is asked nothing more: what it
+    says next may be the late answer to another question.
     """
     entrants: dict[str, tuple[Tuner, Implementation]] = {}
     for attempt in attempts:
@@ -190,13 +191,19 @@ def race(attempts: list[Attempt]) -> dict[str, float]:
             if candidate.hlo is not None and not candidate.reason:
                 entrants.setdefault(candidate.hlo, (attempt.tuner, candidate.implementation))
     times: dict[str, list[float]] = {name: [] for name in entrants}
+    lost: set[Tuner] = set()
     for _ in range(_ROUNDS):
-        for name, (process, implementation) in tuple(entrants.items()):
-            try:
-                times[name].append(process.period_ns(implementation))
-            except TunerFailureError:
-                del entrants[name]
-    return {name: statistics.median(times[name][1:]) for name in entrants}
+        for name, (process, implementation) in entrants.items():
+            if process not in lost:
+                try:
+                    times[name].append(process.period_ns(implementation))
+                except TunerFailureError:
+                    lost.add(process)
+    return {
+        name: statistics.median(times[name][1:])
+        for name, (process, _) in entrants.items()
+        if process not in lost
+    }
 
 
 def with_periods(
@@ -215,7 +222,7 @@ def with_periods(
             seen[name] = candidate.attempt
             done.append(replace(candidate, period_ns=periods[name]))
         else:
-            done.append(replace(candidate, reason="its process ended while it was timed"))
+            done.append(replace(candidate, reason="its process failed while programs were timed"))
     return tuple(done)
 
 

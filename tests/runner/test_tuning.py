@@ -148,7 +148,20 @@ def test_a_process_lost_in_the_race_is_left_out(device, tmp_path):
     device({"library": ("a", 2.0, {})}, {"library": ("b", None, {})})
     found, text = tune(job(tmp_path, "library", 2), print)
     assert text == "results of a"
-    assert found.candidates[1].reason == "its process ended while it was timed"
+    assert found.candidates[1].reason == "its process failed while programs were timed"
+
+
+@pytest.mark.parametrize(("late", "asked"), [("library", 1), ("triton", 2)])
+def test_a_process_that_answers_too_late_is_asked_nothing_more(device, tmp_path, late, asked):
+    """It would take the next question's answer for the one that it still owes."""
+    programs = {"library": ("a", 2.0, {}), "triton": ("t", 1.0, {})}
+    programs[late] = (programs[late][0], None, {})
+    log, _ = device(programs, {"library": ("b", 3.0, {})})
+    found, text = tune(job(tmp_path, attempts=2), print)
+    assert text == "results of b"
+    assert [entry[0] for entry in log].count(1) == asked
+    reason = "its process failed while programs were timed"
+    assert [c.reason for c in found.candidates] == [reason, reason, ""]
 
 
 def test_tuning_ends_when_its_time_is_up(device, tmp_path, monkeypatch):
