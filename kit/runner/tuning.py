@@ -81,7 +81,9 @@ def tune(job: Job, on_phase: OnPhase) -> tuple[Tuning, str]:
     Raises:
         TunerFailureError: the first attempt compiled nothing, or no program could be timed.
     """
-    with tempfile.TemporaryDirectory(prefix="gemm-kit-tuner-") as folder, ExitStack() as living:
+    # What a tuner started may be writing still: that must not hide what was settled.
+    scratch = tempfile.TemporaryDirectory(prefix="gemm-kit-tuner-", ignore_cleanup_errors=True)
+    with scratch as folder, ExitStack() as living:
         attempts, candidates = _attempts(job, folder, living, on_phase)
         on_phase("tune: compare")
         periods = race(attempts)
@@ -89,7 +91,11 @@ def tune(job: Job, on_phase: OnPhase) -> tuple[Tuning, str]:
         chosen = choose(candidates)
         if chosen is None:
             raise TunerFailureError("crashed", "no program could be timed")
-        built = next(a.built for a in attempts if chosen in _of(a, candidates))
+        built = next(
+            attempt.built
+            for attempt in attempts
+            if attempt.built.candidates[0].attempt == chosen.attempt
+        )
         text, reason = _results(built.results.get(chosen.implementation))
     tuning = Tuning(
         implementation=chosen.implementation,
@@ -99,11 +105,6 @@ def tune(job: Job, on_phase: OnPhase) -> tuple[Tuning, str]:
         candidates=candidates,
     )
     return tuning, text
-
-
-def _of(attempt: Attempt, candidates: tuple[Candidate, ...]) -> list[Candidate]:
-    number = attempt.built.candidates[0].attempt
-    return [candidate for candidate in candidates if candidate.attempt == number]
 
 
 def _attempts(

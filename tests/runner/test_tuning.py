@@ -1,5 +1,8 @@
 """Tuning before a case's first run: who is timed, what all runs replay, and what goes wrong."""
 
+import errno
+import os
+import tempfile
 import time
 from contextlib import contextmanager
 from dataclasses import replace
@@ -197,6 +200,16 @@ def test_a_failed_tuning_fails_every_run_of_its_case(device, tmp_path, monkeypat
         report = tunings.run(job(tmp_path, number=number), print)
         assert (report.status, report.reason) == ("unsupported", "tuner: fp4 is unsupported")
     assert len(requests) == 1
+
+
+def test_a_folder_that_cannot_be_cleared_away_fails_no_tuning(device, tmp_path, monkeypatch):
+    def refuse(*_arguments, **_options):
+        raise OSError(errno.ENOTEMPTY, "Directory not empty")
+
+    device({"library": ("a", 2.0, {})})
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(os, "rmdir", refuse)
+    assert tune(job(tmp_path, "library", 1), print)[1] == "results of a"
 
 
 def test_without_attempts_no_tuner_runs(tmp_path, monkeypatch):
