@@ -63,7 +63,8 @@ class Ruleset:
     # seen; power often enough to tell the register's steps (power_step_sampling).
     longest_clock_period_ms: int = 50
     longest_power_period_ms: int = 60
-    # The sampler doubles its period where a burst would fill it, twice at most.
+    # The sampler doubles a period of which a burst would take more than a fifth, and again up to
+    # below 2 s. Of clocks and power in a test two such doublings are allowed (GK401).
     longest_period_times_plan: int = 4
     # Launches beyond the plan's minimum: the kit aims somewhat over its seconds by the period that
     # it saw last, and rounds up to whole calls: 1.23 times, rounded up, at most in 48 H200 tests.
