@@ -16,10 +16,10 @@ from time import monotonic
 from kit import own_process
 from kit.errors import KitError, MeasurementError
 from kit.evidence import ClockLock
+from kit.records import decode, encode
 from kit.runner.clock_guard import LockJob, NvmlAnswer, answer
 from kit.system import DeviceAddress
 from kit.system.clock_lock import LOCK_REMEDY, require_clock, reset_clock_of
-from kit.telemetry.sampler.messages import decode, encode
 
 _ANSWER_S = 30.0
 """NVML's driver was seen to block for tens of seconds; a lock that slow is a broken device."""

@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 from kit import own_process
 from kit.number_format import number_format
+from kit.records import decode, encode
 from kit.runner.child import KILL_AFTER_S, reporting_child, stop
 from kit.runner.job import Job, Report, ended
 
@@ -46,7 +47,7 @@ def run_job(job: Job, on_phase: Callable[[str], None], module: str = "kit.runner
     scratch = tempfile.TemporaryDirectory(prefix="gemm-kit-job-", ignore_cleanup_errors=True)
     with scratch as folder:
         path = Path(folder) / "job.json"
-        path.write_text(job.dumps(), encoding="utf-8")
+        path.write_bytes(encode(job))
         with reporting_child(module, path, worker_environment(job, os.environ)) as child:
             last = _listen(child.reports, job.plan.timeout_s, on_phase)
             if last is None:
@@ -75,6 +76,6 @@ def _listen(reports: BinaryIO, timeout_s: float, on_phase: Callable[[str], None]
                 return last
             *lines, buffered = (buffered + chunk).split(b"\n")
             for line in lines:
-                last = Report.loads(line.decode())
+                last = decode(Report, line)
                 if last.phase is not None:
                     on_phase(last.phase)

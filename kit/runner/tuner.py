@@ -22,6 +22,7 @@ from kit.fill import fill_seed
 from kit.hlo.census import census
 from kit.number_format import number_format
 from kit.plan import Implementation
+from kit.records import decode, encode
 from kit.rotation import input_bytes, sets_required
 from kit.ruleset import ruleset
 from kit.runner.dispatch import Chooser, Handover, Trial, pilot
@@ -38,11 +39,11 @@ Send = Callable[[Message], None]
 
 def main() -> int:
     """Serve the request on the command line until standard input ends."""
-    request = Request.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    with os.fdopen(int(sys.argv[2]), "w", encoding="utf-8") as messages:
+    request = decode(Request, Path(sys.argv[1]).read_bytes())
+    with os.fdopen(int(sys.argv[2]), "wb") as messages:
 
         def send(message: Message) -> None:
-            messages.write(message.dumps())
+            messages.write(encode(message))
             messages.flush()
 
         plan = request.job.plan

@@ -10,6 +10,7 @@ from selectors import EVENT_READ, DefaultSelector
 
 from kit.evidence import Status
 from kit.plan import Implementation
+from kit.records import decode, encode
 from kit.runner.child import Child, reporting_child, stop
 from kit.runner.process import worker_environment
 from kit.runner.tuner_messages import Built, Message, Request
@@ -76,7 +77,7 @@ class Tuner:
                 raise self._ended()
             self._buffered += chunk
         line, _, self._buffered = self._buffered.partition(b"\n")
-        message = Message.loads(line.decode())
+        message = decode(Message, line)
         if message.status is not None:
             raise TunerFailureError(message.status, message.reason)
         return message
@@ -93,7 +94,7 @@ def tuner(request: Request) -> Iterator[Tuner]:
     It takes only the memory that it needs, so that several may live side by side.
     """
     path = Path(request.folder) / f"{request.attempt}.json"
-    path.write_text(request.dumps(), encoding="utf-8")
+    path.write_bytes(encode(request))
     environment = worker_environment(request.job, os.environ)
     environment["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
     with reporting_child("kit.runner.tuner", path, environment, subprocess.PIPE) as child:

@@ -10,6 +10,7 @@ from hlo_texts import library_gemms, plain_dots
 from kit.bundle.layout import hlo_name
 from kit.bundle.reader import MAXIMUM_HLO_BYTES
 from kit.errors import MeasurementError
+from kit.records import decode, encode
 from kit.runner.dispatch import Handover
 from kit.runner.failure import failure
 from kit.runner.job import Job
@@ -127,6 +128,6 @@ def test_the_first_attempt_settles_the_mode(tmp_path):
 
 def test_messages_survive_their_journey():
     backend_said = Message(status="out_of_memory", reason="2 sets need 5 bytes")
-    assert Message.loads(backend_said.dumps()) == backend_said
+    assert decode(Message, encode(backend_said)) == backend_said
     request = Request(job(), 2, ("triton",), ONE, "/folder")
-    assert Request.loads(request.dumps()) == request
+    assert decode(Request, encode(request)) == request

@@ -9,7 +9,8 @@ from time import monotonic
 
 from kit import own_process
 from kit.errors import MeasurementError, UsageError
-from kit.telemetry.sampler.messages import Answer, Farewell, Job, decode, encode
+from kit.records import decode, encode
+from kit.telemetry.sampler.messages import Answer, Farewell, Job
 
 _STOP_S = 5.0
 
