@@ -10,6 +10,7 @@ import pytest
 
 from kit.errors import MeasurementError
 from kit.system import DeviceAddress
+from processes import many_descriptors
 from sampling import metric, wait_until
 
 H200 = DeviceAddress("0000:00:06.0", "GPU-00000000-0000-0000-0000-000000000001")
@@ -36,6 +37,11 @@ def test_a_sampler_that_is_killed_is_an_error_when_read_and_in_the_record(nvml_m
     assert len(sampler.read("clocks.csv")) > 3
     assert all(one.failed == 1 for one in record.health)
     assert "signal 9" in metric(record, "graphics_mhz").reason
+
+
+def test_a_sampler_is_heard_beyond_a_thousand_descriptors(start):
+    with many_descriptors():
+        assert is_running(start("host", DeviceAddress(None, None)).pid)
 
 
 def test_an_interrupt_does_not_end_the_sampler(nvml_machine, start):
