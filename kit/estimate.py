@@ -24,8 +24,9 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class CaseEstimate:
-    """One run of one case. Bytes are exact; `pool_bytes` counts all sets, inputs and outputs.
+    """One run of one case. A set's bytes are exact; a device loop may take more sets than `sets`.
 
+    `pool_bytes` counts the inputs and outputs of all `sets`, and `fits` goes by it.
     Launches are the plan's minima. `sol_ns` bounds one launch from below at the test's clock (the
     product's peak tensor clock unless the plan fixes one); `shortest_s` bounds one run, compilation
     left out. Null: the device's figures are not known.

@@ -62,7 +62,7 @@ def sets_for(mode: DispatchMode, minimum: int, period_ns: float) -> int:
 
 
 def set_of(launch: int, sets: int) -> int:
-    """The set that launch number `launch` uses; the count runs on from warm-up into profiling."""
+    """The set of a launch, counted from the first window's first: on from warm-up to profiling."""
     return launch % sets
 
 

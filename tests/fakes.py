@@ -32,7 +32,11 @@ class FakeBackend:
         self.events = []
         self.launched = 0
         self.graphs = 0
-        """How often the launched program's graphs were made, XLA having compiled another one."""
+        """How often the launched program's graphs were made."""
+        self._has_graph = False
+
+    def drop_graphs(self):
+        """XLA gives up a program's graphs when it compiles another one."""
         self._has_graph = False
 
     def guard(self):
@@ -99,7 +103,7 @@ class FakeBackend:
         }
 
     def buffer_contents(self):
-        self._has_graph = False  # it compiles what counts the elements
+        self.drop_graphs()  # it compiles what counts the elements
         rows = 2 * self.sets
         return {name: np.zeros(rows, np.int64) for name in ("zeros", "checksum")} | {
             f"bin_{index}": np.ones(rows, np.int64) for index in range(BINS)

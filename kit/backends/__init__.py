@@ -60,7 +60,7 @@ class Backend(Protocol):
         """Allocate and initialise every buffer, and wait until that is done.
 
         Raises:
-            MeasurementError: the device's memory does not hold them; says bytes needed and free.
+            MemoryError: the device's memory does not hold them; says bytes needed and free.
         """
 
     def release(self) -> None:

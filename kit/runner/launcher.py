@@ -22,7 +22,7 @@ from kit.evidence import (
 )
 from kit.plan import Case, RunPlan
 from kit.runner.counting import count, nothing
-from kit.runner.failure import LONGEST, recordable
+from kit.runner.failure import LONGEST, failure, recordable
 from kit.runner.frequency import frequency_advice, hold_clocks
 from kit.runner.job import Job
 from kit.runner.kernel_trace import trace_kernels
@@ -228,6 +228,9 @@ class _Campaign:
             self.interrupted = True
             shutil.rmtree(run_folder, ignore_errors=True)
             return RunOutcome(target.id, number, "interrupted", "stopped by the operator")
+        except (OSError, ValueError) as error:  # no room, no process: the other runs stay
+            shutil.rmtree(run_folder, ignore_errors=True)
+            return RunOutcome(target.id, number, *failure(error))
         status = report.status or "crashed"
         if status != "measured" or report.environment is None:
             shutil.rmtree(run_folder, ignore_errors=True)
@@ -237,7 +240,8 @@ class _Campaign:
         return RunOutcome(target.id, number, "measured", "")
 
     def _advice(self, case: Case, outcome: RunOutcome) -> str:
-        if outcome.status != "measured" or self.environment is None:
+        held = self.plan.test_type.clock_mhz is not None
+        if not held or outcome.status != "measured" or self.environment is None:
             return ""
         devices = {device.id: device for device in self.environment.devices}
         try:

@@ -12,6 +12,7 @@ from typing import BinaryIO
 from kit import own_process
 from kit.lines import Lines
 from kit.number_format import number_format
+from kit.plan import Platform
 from kit.records import decode, encode
 from kit.runner.child import KILL_AFTER_S, reporting_child, stop
 from kit.runner.job import Job, Report, ended
@@ -20,21 +21,31 @@ _OURS = ("JAX_", "XLA_", "TF_", "PJRT_", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_OR
 
 
 def worker_environment(job: Job, environment: Mapping[str, str]) -> dict[str, str]:
-    """The worker's environment: the caller's, without what steers JAX, and with what we decide."""
-    kept = {name: value for name, value in environment.items() if not name.startswith(_OURS)}
-    platform = job.plan.backend.platform
-    x64 = number_format(job.plan.case(job.case).number_format).needs_x64
+    """The environment of a job's worker, which sees its GPU only."""
+    return steered(
+        job.plan.backend.platform, job.plan.case(job.case).number_format, job.uuid, environment
+    )
+
+
+def steered(
+    platform: Platform, name: str, uuid: str | None, environment: Mapping[str, str]
+) -> dict[str, str]:
+    """The caller's environment, without what steers JAX, and with what the kit decides.
+
+    It is for one number format and for the GPU `uuid`; without one JAX finds the devices itself.
+    """
+    kept = {key: value for key, value in environment.items() if not key.startswith(_OURS)}
     kept |= {
         "JAX_PLATFORMS": platform,
-        "JAX_ENABLE_X64": "1" if x64 else "0",
+        "JAX_ENABLE_X64": "1" if number_format(name).needs_x64 else "0",
         "JAX_ENABLE_COMPILATION_CACHE": "0",
         "PJRT_GPU_ENABLE_ASYNC_DISPATCH": "0",
         "XLA_CLIENT_MEM_FRACTION": "0.9",
         "TF_CPP_MIN_LOG_LEVEL": "2",
         "PYTHONUNBUFFERED": "1",
     }
-    if job.uuid is not None:
-        kept["CUDA_VISIBLE_DEVICES"] = job.uuid
+    if uuid is not None:
+        kept["CUDA_VISIBLE_DEVICES"] = uuid
     return own_process.with_kit(kept)
 
 

@@ -14,7 +14,7 @@ from kit.system.nvml import Inquiry, Refusal, attempt, device, pci_of, session
 class GpuAddress:
     """One GPU as NVML lists it. `index` is NVML's order, good for the command line only.
 
-    `other_processes` counts compute processes on it now; null where NVML does not tell.
+    `other_processes` counts compute processes on it now. What NVML does not tell is null.
     """
 
     index: int
@@ -24,6 +24,7 @@ class GpuAddress:
     memory_total_bytes: int | None
     memory_free_bytes: int | None
     other_processes: int | None
+    mig_enabled: bool | None = None
 
     @property
     def address(self) -> DeviceAddress:
@@ -60,6 +61,7 @@ def _gpu(nvml: Any, index: int) -> GpuAddress:
         raise MeasurementError(f"NVML cannot open its GPU {index} ({handle.reason})")
     inquiry = Inquiry(nvml, handle)
     memory = memory_info(nvml, handle)
+    mig = inquiry.read("mig_enabled", nvml.nvmlDeviceGetMigMode)
     return GpuAddress(
         index=index,
         uuid=uuid_of(nvml, handle),
@@ -70,6 +72,7 @@ def _gpu(nvml: Any, index: int) -> GpuAddress:
         other_processes=strangers(
             inquiry.read("processes", nvml.nvmlDeviceGetComputeRunningProcesses), ()
         ),
+        mig_enabled=None if mig is None else bool(mig[0]),
     )
 
 
@@ -115,9 +118,19 @@ def select(available: tuple[GpuAddress, ...], wanted: str) -> tuple[GpuAddress, 
 
     Raises:
         UsageError: a name is no GPU of this machine, or a GPU is named twice.
+        MeasurementError: one of them is partitioned by MIG.
     """
-    if wanted.strip() == "all":
-        return available
+    chosen = available if wanted.strip() == "all" else _listed(available, wanted)
+    for gpu in chosen:
+        if gpu.mig_enabled:
+            raise MeasurementError(
+                f"GPU {gpu.index} is in MIG mode: its clocks and power are those of all its slices",
+                hint="name other GPUs with devices=, or have MIG mode disabled",
+            )
+    return chosen
+
+
+def _listed(available: tuple[GpuAddress, ...], wanted: str) -> tuple[GpuAddress, ...]:
     chosen: list[GpuAddress] = []
     for entry in wanted.split(","):
         gpu = _named(available, entry.strip())

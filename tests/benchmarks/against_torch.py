@@ -17,36 +17,53 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 
 from kit.bundle.reader import parse, read_container
 from kit.checker.recomputed import recompute
+from kit.runner.process import steered
 
 ENTRANT = Path(__file__).with_name("entrant.py")
 TORCH_FORMATS = ("fp64", "fp32", "tf32", "bf16", "fp16", "e4m3", "int8")
-ROUNDS, UNSETTLED, TURN_S = 8, 2, 1.0
-"""Turns of each, the first ones of which, while clocks still fall, are left out."""
+ROUNDS, UNSETTLED, TURN_S = 6, 1, 1.0
+"""Turns of each, the first of which, while clocks still fall, is left out."""
+
+
+class EntrantError(Exception):
+    """An entrant ended before it had answered."""
 
 
 @contextmanager
-def entrant(way, specification):
-    """A function that asks the entrant and returns what it answers; it ends with the context."""
-    environment = os.environ | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-    command = [sys.executable, str(ENTRANT), way, json.dumps(specification)]
+def entrant(way, given):
+    """A function that asks the entrant and returns what it answers; it ends with the context.
+
+    It lives in the environment of a run's worker, on the GPU that this process would use.
+    """
+    uuid = os.environ.get("CUDA_VISIBLE_DEVICES")
+    environment = steered("cuda", given["number_format"], uuid, os.environ)
+    environment["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+    command = [sys.executable, str(ENTRANT), way, json.dumps(given)]
     with subprocess.Popen(
-        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
 
+        def heard():
+            line = process.stdout.readline()
+            if not line:
+                status = process.wait()
+                raise EntrantError(f"{given['case']}: {way} ended with {status}, as it says above")
+            return json.loads(line)
+
         def ask(wanted):
-            process.stdin.write(f"{wanted}\n")
-            process.stdin.flush()
-            return json.loads(process.stdout.readline())
+            with suppress(BrokenPipeError):  # heard() tells
+                os.write(process.stdin.fileno(), f"{wanted}\n".encode())
+            return heard()
 
         try:
-            if process.stdout.readline() != "ready\n":
-                raise SystemExit(f"{way} could not be started; its own message is above")
+            heard()
             yield ask
         finally:
             process.kill()
@@ -96,19 +113,16 @@ def race(given):
 
 
 def raced(path):
-    """A row for each case of the bundle that was measured and that torch has a product for."""
+    """A row, or why there is none, for each case that was measured and torch has a product for."""
     for case in recompute(parse(read_container(path))):
         compared = case.case.number_format in TORCH_FORMATS and case.case.workload.batch == 1
         if not compared or case.metrics.period_ns is None:
             continue
         with tempfile.TemporaryDirectory(prefix="gemm-kit-benchmark-") as folder:
-            yield race(specification(case, Path(folder)))
-
-
-def torch_version():
-    """Torch's version, asked of another process: this one leaves the GPU alone."""
-    command = [sys.executable, "-c", "import torch; print(torch.__version__)"]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+            try:
+                yield race(specification(case, Path(folder)))
+            except EntrantError as error:
+                yield error
 
 
 def main():
@@ -119,10 +133,15 @@ def main():
     rows = {}
     if given.json and given.json.exists():
         rows = {row["case"]: row for row in json.loads(given.json.read_text())["rows"]}
-    version, fresh = torch_version(), []
+    fresh, failed = [], False
     print(f"{'case':38} {'kit µs':>9} {'graph µs':>9} {'ratio':>6} {'eager µs':>9} {'ratio':>6}")
     for path in given.bundles:
         for row in raced(path):
+            if isinstance(row, EntrantError):
+                print(row, file=sys.stderr)
+                failed = True
+                continue
+            row["torch"] = version("torch")
             fresh.append(row)
             rows[row["case"]] = row
             print(
@@ -131,12 +150,12 @@ def main():
                 flush=True,
             )
             if given.json:
-                document = {"torch": version, "rows": list(rows.values())}
-                given.json.write_text(json.dumps(document, indent=1) + "\n")
-    for way in ("graph", "eager"):
+                given.json.write_text(json.dumps({"rows": list(rows.values())}, indent=1) + "\n")
+    for way in ("graph", "eager") if fresh else ():
         mean = statistics.geometric_mean(row[f"{way}_ratio"] for row in fresh)
         print(f"geometric mean of the ratios: {way} {mean:.3f}")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

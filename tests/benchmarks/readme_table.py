@@ -20,9 +20,10 @@ def table():
     overhead = json.loads((HERE / "results/h200-overhead.json").read_text())
     torch = json.loads((HERE / "results/h200-torch.json").read_text())
     ratios = {row["case"]: row for row in torch["rows"]}
+    (version,) = {row["torch"] for row in torch["rows"]}
     columns = "case | mean time | TFLOP/s | of SOL | period ÷ kernel | range of runs"
     lines = [
-        f"| {columns} | torch {torch['torch']}, graph ÷ kit | eager ÷ kit |",
+        f"| {columns} | torch {version}, graph ÷ kit | eager ÷ kit |",
         "| --- | --: | --: | --: | --: | --: | --: | --: |",
     ]
     for row in overhead["rows"]:

@@ -4,7 +4,9 @@
 
 One process keeps one GPU busy. Stretches of two seconds with a sampler at the kit's own periods
 alternate with stretches without one, so that a drift of clocks meets both alike; CUDA events time
-each stretch. The ratio is that of the medians.
+each stretch. The card rests while a sampler starts, and a rested one is faster until its power
+average, over a second, has caught up: two seconds of load go before every stretch. The ratio is
+that of the medians.
 """
 
 import argparse
@@ -13,6 +15,7 @@ import os
 import statistics
 import tempfile
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 from kit import cuda_driver
@@ -23,25 +26,24 @@ from kit.plan import Backend, Case
 from kit.rotation import input_bytes, sets_required
 from kit.ruleset import CURRENT, ruleset
 from kit.runner.dispatch import Chooser, Trial, pilot
-from kit.system import DeviceAddress, gpus
+from kit.system import DeviceAddress
 from kit.telemetry.sampler import Sampler
 from kit.timing import timer
 from kit.trace import CLOCKS, ENERGY, HOST, POWER
 from kit.workload import Workload
 
 PERIODS_MS = {CLOCKS.file: 20, POWER.file: 50, ENERGY.file: 200, HOST.file: 50}
-STRETCH_S, PAIRS = 2.0, 8
+LEAD_S, STRETCH_S, PAIRS = 2.0, 2.0, 8
 
 
-def busy(gemms, per_call, period_ns, seconds):
-    """Mean period in ns over a stretch of launches, by CUDA events."""
-    calls = max(1, int(seconds * 1e9 / (period_ns * per_call)))
-    clock = timer("cuda_events", gemms, time.monotonic_ns)
-    clock.start()
+def settled(gemms, clock, call_ns):
+    """Mean time of a call in ns over a stretch of launches behind its lead, by CUDA events."""
+    clock.boundary(gemms.enqueue(max(1, int(LEAD_S * 1e9 / call_ns))))
+    calls = max(1, int(STRETCH_S * 1e9 / call_ns))
     last = gemms.enqueue(calls)
     clock.boundary(last)
     clock.finish(last)
-    return clock.durations_ns()[0] / (calls * per_call)
+    return clock.durations_ns()[-1] / calls
 
 
 def main():
@@ -53,32 +55,31 @@ def main():
     given = arguments.parse_args()
     row = number_format(given.format)
     work = Workload("benchmark", given.m, given.n, given.k, 1, row.default_layout)
-    gpu = gpus()[0]
-    address = DeviceAddress(gpu.pci_bus_id, gpu.uuid)
     gemms = backend("jax_gemm", "cuda", Case("benchmark", work, row.name))
+    cuda = cuda_driver.describe()
+    address = DeviceAddress(cuda.pci_bus_id, None)
     seed = fill_seed(0, None, "benchmark")
-    fewest = sets_required(input_bytes(work, row), cuda_driver.describe().l2_bytes)
+    fewest = sets_required(input_bytes(work, row), cuda.l2_bytes)
     plan = Backend("jax_gemm", "cuda", "auto", "library", 0)
     chooser = Chooser(plan, ruleset(CURRENT), time.monotonic_ns, lambda _: None)
     handover = chooser.choose(gemms, Trial("library", fewest, "uniform", seed))
     executable, _ = gemms.compile(handover.mode, handover.sets, Build("library"))
     gemms.allocate(handover.sets, "uniform", seed)
     per_call = executable.gemms_per_call
-    period_ns = pilot(gemms, per_call, time.monotonic_ns).period_ns / per_call
-    period_ns = busy(gemms, per_call, period_ns, 4.0)
+    clock = timer("cuda_events", gemms, time.monotonic_ns)
+    clock.start()
+    call_ns = pilot(gemms, per_call, time.monotonic_ns).period_ns
+    call_ns = settled(gemms, clock, call_ns)
     periods = {True: [], False: []}
     for pair in range(PAIRS):
         for sampled in (True, False) if pair % 2 else (False, True):
-            with tempfile.TemporaryDirectory() as folder:
-                if not sampled:
-                    busy(gemms, per_call, period_ns, 0.5)
-                    periods[sampled].append(busy(gemms, per_call, period_ns, STRETCH_S))
-                    continue
-                with Sampler.start(
-                    "nvml", address, PERIODS_MS, 60.0, time.monotonic_ns(), Path(folder)
-                ):
-                    busy(gemms, per_call, period_ns, 0.5)
-                    periods[sampled].append(busy(gemms, per_call, period_ns, STRETCH_S))
+            with ExitStack() as sampling:
+                if sampled:
+                    folder = Path(sampling.enter_context(tempfile.TemporaryDirectory()))
+                    now_ns = time.monotonic_ns()
+                    sampler = Sampler.start("nvml", address, PERIODS_MS, 60.0, now_ns, folder)
+                    sampling.enter_context(sampler)
+                periods[sampled].append(settled(gemms, clock, call_ns) / per_call)
     with_it, without = (statistics.median(periods[sampled]) for sampled in (True, False))
     found = {
         "shape": [given.m, given.n, given.k],

@@ -1,5 +1,6 @@
 """From a plan to a sealed bundle, and what stays when something goes wrong on the way."""
 
+import errno
 import json
 import os
 import re
@@ -195,6 +196,22 @@ def test_a_reason_names_places_to_the_operator_but_not_in_the_bundle(tmp_path, m
     reason = "<hidden>: cannot be written: full (free some space)"
     assert [(run["status"], run["reason"]) for run in case["runs"]] == [("crashed", reason)]
     assert str(tmp_path) not in (bundle / "data/journal.json").read_text()
+
+
+def test_a_run_that_finds_no_room_costs_no_other_run(tmp_path, monkeypatch):
+    plan = replace(plan_of([{"workload": SMALL, "number_format": "fp32"}]), replicates=2)
+
+    def no_scratch(tunings, job, on_phase, really=Tunings.run):
+        if job.number == 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/tmp/gemm-kit-job-1")
+        return really(tunings, job, on_phase)
+
+    monkeypatch.setattr(Tunings, "run", no_scratch)
+    bundle = measure(plan, tmp_path, "some").bundle
+    case = json.loads((bundle / f"data/cases/{plan.cases[0].id}/case.json").read_text())
+    first, second = case["runs"]
+    assert (first["status"], second["status"]) == ("measured", "crashed")
+    assert "No space left on device" in second["reason"]
 
 
 def test_no_room_for_the_whole_says_where_the_runs_lie(tmp_path, monkeypatch):

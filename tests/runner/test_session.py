@@ -28,6 +28,11 @@ def session():
     plan = replace(bundle.plan, phases=phases)
     backend = FakeBackend()
     reports = []
+
+    def make_timer():
+        backend.drop_graphs()  # it compiles what captures the stream
+        return FakeTimer(backend, time.monotonic_ns)
+
     made = Session(
         plan=plan,
         case=plan.cases[0],
@@ -35,7 +40,7 @@ def session():
         cache_bytes=2**20,
         rules=ruleset(plan.edition),
         backend=backend,
-        make_timer=lambda: FakeTimer(backend, time.monotonic_ns),
+        make_timer=make_timer,
         telemetry=FakeTelemetry(time.monotonic_ns),
         clock=time.monotonic_ns,
         report=reports.append,

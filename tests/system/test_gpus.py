@@ -24,6 +24,7 @@ def test_the_launcher_lists_every_gpu(nvml_machine):
         "memory_total_bytes": 150754820096,
         "memory_free_bytes": 150109880320,
         "other_processes": 2,
+        "mig_enabled": False,
     }
     assert (second["index"], second["name"], second["other_processes"]) == (1, "NVIDIA L40S", 0)
     assert second["pci_bus_id"] == "00000001:3b:00.0"
@@ -84,6 +85,14 @@ def test_selection_follows_the_plans_order(wanted, indices):
 def test_a_selection_that_is_no_gpu_is_a_usage_error(wanted):
     with pytest.raises(UsageError, match="devices"):
         select((gpu(0), gpu(1)), wanted)
+
+
+@pytest.mark.parametrize("wanted", ["all", "1"])
+def test_a_gpu_in_mig_mode_is_refused_before_anything_is_tuned(nvml_machine, wanted):
+    machine = nvml_machine().device().device(**OTHER, mig=1)
+    found = machine.evaluate(f"select(gpus(), '{wanted}')")
+    assert "GPU 1 is in MIG mode" in found["error"]
+    assert [one["index"] for one in machine.evaluate("select(gpus(), '0')")] == [0]
 
 
 def test_nvml_gives_both_names_of_a_device(nvml_machine):
