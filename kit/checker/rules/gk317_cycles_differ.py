@@ -3,10 +3,12 @@
 ## What it checks
 Mean period times mean graphics clock is the cycles of one GEMM. Those of the profiling windows are
 those of the warm-up after its first second, within the edition's fraction. A kernel that waits for
-memory keeps its time instead of its cycles, so whatever lies between both laws is allowed. The
-first second, in which the device wakes up, takes no more than either law and the edition's part
-allow, and none of its windows more than the edition's multiple of the mean period. Where the host
-limits the launches (GK305) the difference is a warning.
+memory keeps its time instead of its cycles, so whatever lies between both laws is allowed, but no
+clock that rose by more than the edition's part: what heats up does not get faster. The first
+second, in which the device wakes up, takes no more than either law and the edition's part allow,
+and none of its windows more than the edition's multiple of the mean period, longer where a clock
+sample shows the device still at rest. Where the host limits the launches (GK305) the difference is
+a warning.
 
 ## Why it matters
 The same program on the same operands needs the same cycles, whatever power and heat do to the
@@ -36,7 +38,7 @@ from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
 from kit.metrics import time_mean
 from kit.ruleset import Ruleset
 from kit.timeline import host_lead_ns, mean_period_ns, window_edges
-from kit.trace import CLOCKS, PROFILING, WARM_UP, WINDOWS
+from kit.trace import CLOCKS, PROFILING, WARM_UP, WINDOWS, place_of
 
 
 @rule("GK317", "cycles-differ", clauses=("M11", "M12"), since="2026.1")
@@ -55,7 +57,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
         slower = profiling[0] / warm[0]
         # By cycles the period moves against the clock, by memory it stays.
         clock = warm[1] / profiling[1]
-        low, high = min(1.0, clock), max(1.0, clock)
+        low, high = max(min(1.0, clock), 1 - rules.cycles_rise), max(1.0, clock)
         slack = rules.cycles_difference + rules.cycles_gap_ns / warm[0]
         if not low * (1 - slack) <= slower <= high * (1 + slack):
             cycles = (profiling[0] * profiling[1] / 1000, warm[0] * warm[1] / 1000)
@@ -77,14 +79,15 @@ def _first_second(run: MeasuredRun, rows: NDArray[np.bool_], rules: Ruleset) -> 
         return
     profiling_ns = mean_period_ns(run.profiling_windows())
     periods_ns = early["duration_ns"] / early["launches"]
-    most_ns = rules.early_window * profiling_ns + rules.cycles_gap_ns
+    edges, clocks = window_edges(run.document.timing, windows), run.table(CLOCKS.file)
     row = int(np.argmax(periods_ns))
+    slowest = _slow_clock(run, edges[np.flatnonzero(rows)[row] :][:2])
+    most_ns = rules.early_window * slowest * profiling_ns + rules.cycles_gap_ns
     if periods_ns[row] > most_ns:
         required = f"at most {most_ns:.6g} ns, {rules.early_window:g} times the profiling period"
         place = run.at(f"row {int(np.flatnonzero(rows)[row]) + 1}", WINDOWS.file)
         found = f"{periods_ns[row]:.6g} ns per launch"
         yield Finding(place, found, required, _severity(run, rules))
-    edges, clocks = window_edges(run.document.timing, windows), run.table(CLOCKS.file)
     end_ns = int(edges[np.flatnonzero(rows)[-1] + 1])
     first_mhz = time_mean(clocks, "graphics_mhz", int(edges[0]), end_ns)
     later_mhz = time_mean(clocks, "graphics_mhz", *run.profiling_interval())
@@ -98,6 +101,20 @@ def _first_second(run: MeasuredRun, rows: NDArray[np.bool_], rules: Ruleset) -> 
         found = f"{early_ns:.6g} ns at {first_mhz:.0f} MHz"
         required = f"at most {most_ns:.6g} ns, by {profiling_ns:.6g} ns at {later_mhz:.0f} MHz"
         yield Finding(place, found, required, _severity(run, rules))
+
+
+def _slow_clock(run: MeasuredRun, edges: NDArray[np.int64]) -> float:
+    """How much slower than in profiling the clock was at its lowest in a window; at least 1.
+
+    A device at rest keeps its low clock for some milliseconds, which the sample before may show.
+    """
+    clocks = run.table(CLOCKS.file)
+    later_mhz = time_mean(clocks, "graphics_mhz", *run.profiling_interval())
+    if not later_mhz:
+        return 1.0
+    first, last = (place_of(clocks, int(edge)) for edge in edges)
+    inside = clocks["graphics_mhz"][max(0, first - 1) : last]
+    return max(1.0, later_mhz / max(1, int(np.min(inside, initial=2**31))))
 
 
 def _stretch(run: MeasuredRun, rows: NDArray[np.bool_], rules: Ruleset) -> tuple[float, float]:
