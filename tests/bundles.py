@@ -48,7 +48,8 @@ from kit.timeline import host_period_ns
 __all__ = [
     "BATCHED", "DECODE", "GUIDELINE", "MXFP8", "NVFP4", "PLAIN", "changed", "codes",
     "device_loop", "field", "findings", "fixed_frequency", "honest_cpu", "honest_gpu",
-    "in_every_run", "outcome", "rederived", "reseal", "result", "rules", "scaled", "uncounted_gpu",
+    "in_every_run", "outcome", "rederived", "reseal", "result", "rules", "scaled",
+    "slope_by_its_warm_up", "uncounted_gpu",
     "with_claims", "with_column", "with_counter", "with_counters", "with_environment", "with_field",
     "with_fields", "with_hlo", "with_kernels", "with_lead", "with_plan", "with_rows", "with_run",
     "with_system", "with_table", "without_column", "without_table", "without_trace", "write",
@@ -94,13 +95,13 @@ def device_loop(division="open"):
         bundle = with_field(bundle, DECODE, number, "dispatch.mode", "device_loop")
         bundle = with_field(bundle, DECODE, number, "executable.gemms_per_call", 32)
         bundle = with_lead(bundle, DECODE, number, 31 * 32 * 33_000)
-        bundle = with_run(bundle, DECODE, number, _slope_by_its_warm_up)
+        bundle = with_run(bundle, DECODE, number, slope_by_its_warm_up)
         looped = kernels(33_000, 4, 32, [number, 32], sets=2, mhz=1980.0)
         bundle = with_kernels(bundle, DECODE, number, lambda _, looped=looped: looped)
     return bundle
 
 
-def _slope_by_its_warm_up(run):
+def slope_by_its_warm_up(run):
     """The host slope of as many calls as the host's own estimate over the warm-up asks for."""
     per_call = run.document.executable.gemms_per_call
     period_ns = host_period_ns(run.tables["windows.csv"])

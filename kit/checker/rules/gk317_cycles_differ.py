@@ -6,9 +6,8 @@ those of the warm-up after its first second, within the edition's fraction. A ke
 memory keeps its time instead of its cycles, so whatever lies between both laws is allowed, but no
 clock that rose by more than the edition's part: what heats up does not get faster. The first
 second, in which the device wakes up, takes no more than either law and the edition's part allow,
-and none of its windows more than the edition's multiple of the mean period, longer where a clock
-sample shows the device still at rest. Where the host limits the launches (GK305) the difference is
-a warning.
+and none of its windows more than the edition's multiple of the mean period. Where the host limits
+the launches (GK305) the difference is a warning.
 
 ## Why it matters
 The same program on the same operands needs the same cycles, whatever power and heat do to the
@@ -38,7 +37,7 @@ from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
 from kit.metrics import time_mean
 from kit.ruleset import Ruleset
 from kit.timeline import host_lead_ns, mean_period_ns, window_edges
-from kit.trace import CLOCKS, PROFILING, WARM_UP, WINDOWS, place_of
+from kit.trace import CLOCKS, PROFILING, WARM_UP, WINDOWS
 
 
 @rule("GK317", "cycles-differ", clauses=("M11", "M12"), since="2026.1")
@@ -79,15 +78,14 @@ def _first_second(run: MeasuredRun, rows: NDArray[np.bool_], rules: Ruleset) -> 
         return
     profiling_ns = mean_period_ns(run.profiling_windows())
     periods_ns = early["duration_ns"] / early["launches"]
-    edges, clocks = window_edges(run.document.timing, windows), run.table(CLOCKS.file)
     row = int(np.argmax(periods_ns))
-    slowest = _slow_clock(run, edges[np.flatnonzero(rows)[row] :][:2])
-    most_ns = rules.early_window * slowest * profiling_ns + rules.cycles_gap_ns
+    most_ns = rules.early_window * profiling_ns + rules.cycles_gap_ns
     if periods_ns[row] > most_ns:
         required = f"at most {most_ns:.6g} ns, {rules.early_window:g} times the profiling period"
         place = run.at(f"row {int(np.flatnonzero(rows)[row]) + 1}", WINDOWS.file)
         found = f"{periods_ns[row]:.6g} ns per launch"
         yield Finding(place, found, required, _severity(run, rules))
+    edges, clocks = window_edges(run.document.timing, windows), run.table(CLOCKS.file)
     end_ns = int(edges[np.flatnonzero(rows)[-1] + 1])
     first_mhz = time_mean(clocks, "graphics_mhz", int(edges[0]), end_ns)
     later_mhz = time_mean(clocks, "graphics_mhz", *run.profiling_interval())
@@ -101,20 +99,6 @@ def _first_second(run: MeasuredRun, rows: NDArray[np.bool_], rules: Ruleset) -> 
         found = f"{early_ns:.6g} ns at {first_mhz:.0f} MHz"
         required = f"at most {most_ns:.6g} ns, by {profiling_ns:.6g} ns at {later_mhz:.0f} MHz"
         yield Finding(place, found, required, _severity(run, rules))
-
-
-def _slow_clock(run: MeasuredRun, edges: NDArray[np.int64]) -> float:
-    """How much slower than in profiling the clock was at its lowest in a window; at least 1.
-
-    A device at rest keeps its low clock for some milliseconds, which the sample before may show.
-    """
-    clocks = run.table(CLOCKS.file)
-    later_mhz = time_mean(clocks, "graphics_mhz", *run.profiling_interval())
-    if not later_mhz:
-        return 1.0
-    first, last = (place_of(clocks, int(edge)) for edge in edges)
-    inside = clocks["graphics_mhz"][max(0, first - 1) : last]
-    return max(1.0, later_mhz / max(1, int(np.min(inside, initial=2**31))))
 
 
 def _stretch(run: MeasuredRun, rows: NDArray[np.bool_], rules: Ruleset) -> tuple[float, float]:
