@@ -65,7 +65,8 @@ class Ruleset:
     longest_power_period_ms: int = 60
     # The middle distance of two samples over the sampler's period: 5e-5 apart at most in 80 tests.
     sampling_difference: float = 0.002
-    # The sampler doubles its period where a burst would fill it, twice at most.
+    # The sampler doubles a period of which a burst would take more than a fifth, and again up to
+    # below 2 s. Of clocks and power in a test two such doublings are allowed (GK401).
     longest_period_times_plan: int = 4
     # The kit plans profiling this much over its least seconds, by the host's estimate of the period
     # over the warm-up, and rounds up to whole calls in each window: so in 80 H200 tests, or a call
