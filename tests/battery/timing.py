@@ -21,6 +21,7 @@ from battery.forging import (
 )
 from battery.registry import manipulation
 from bundles import slope_by_its_warm_up, with_plan
+from forgeries import shortened
 from kit.timeline import window_edges
 from kit.trace import ENERGY, POWER, POWER_COUNTERS_NS, WINDOWS
 
@@ -186,6 +187,16 @@ def _more_launches(bundle, factor):
 def launches_inflated(bundle):
     """1.11 times the launches in the same time, with counts, controls and trace to match."""
     return _more_launches(bundle, 1.11)
+
+
+@manipulation("GK321", "M11", base="prefill", variants={"x0.983": {"share": 0.983}})
+def load_marks_pushed_aside(bundle, share):
+    """Windows, end and cool-down a little earlier, within what a power edge in samples leaves."""
+
+    def change(run):
+        return slope_by_its_warm_up(shortened(run, share, with_cool_down=True))
+
+    return runs(bundle, change, kernels(share))
 
 
 @manipulation("GK502", "M18", variants={"x1.1": {"factor": 1.1}})

@@ -53,7 +53,7 @@ def test_a_cool_down_before_the_last_drained_moment_fails():
     run = honest_gpu().cases[GUIDELINE].runs[1]
     early = run.document.timing.end.after_ns - 1_000_000
     bundle = with_field(honest_gpu(), GUIDELINE, 2, "phases.cool_down_start_ns", early)
-    assert changed(bundle) == {CODE: "fail", "GK318": "fail"}
+    assert changed(bundle) == {CODE: "fail", "GK318": "fail", "GK321": "fail"}
     (finding,) = findings(CODE, bundle)
     assert finding.required.startswith("timing.end.after_ns")
 

@@ -1,0 +1,109 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bundles import (
+    DECODE,
+    GUIDELINE,
+    device_loop,
+    findings,
+    fixed_frequency,
+    honest_cpu,
+    honest_gpu,
+    outcome,
+    result,
+    with_column,
+    with_environment,
+    with_field,
+    with_rows,
+    with_run,
+    without_column,
+)
+from forgeries import shortened
+
+CODE = "GK321"
+
+
+@pytest.mark.parametrize(
+    "bundle", [honest_gpu(), honest_gpu("closed"), fixed_frequency(), device_loop()]
+)
+def test_honest(bundle):
+    assert outcome(CODE, bundle) == "pass"
+
+
+def test_a_cpu_is_not_judged():
+    assert outcome(CODE, honest_cpu()) == "not_applicable"
+
+
+@pytest.mark.parametrize("division", ["open", "closed"])
+@pytest.mark.parametrize("share", [0.9, 0.96])
+def test_windows_that_end_earlier_with_the_cool_down_behind_them(division, share):
+    def change(run):
+        return shortened(run, share, with_cool_down=True)
+
+    bundle = with_run(honest_gpu(division), DECODE, 2, change)
+    assert outcome(CODE, bundle) == "fail"
+    (finding,) = findings(CODE, bundle)
+    assert finding.place.endswith("-02/energy.csv: column energy_mj")
+    assert "s of load" in finding.found
+
+
+@pytest.mark.parametrize(
+    ("later_ms", "wanted"), [(-130, "fail"), (-50, "pass"), (150, "pass"), (230, "fail")]
+)
+def test_the_cool_down_begins_where_the_energy_says(later_ms, wanted):
+    bundle = with_field(
+        honest_gpu(), GUIDELINE, 1, "phases.cool_down_start_ns", lambda t: t + later_ms * 1_000_000
+    )
+    assert outcome(CODE, bundle) == wanted
+
+
+@pytest.mark.parametrize(("later_ms", "wanted"), [(50, "pass"), (130, "fail")])
+def test_the_load_begins_where_the_energy_says(later_ms, wanted):
+    def later(start):
+        moved = later_ms * 1_000_000
+        return replace(start, before_ns=start.before_ns + moved, after_ns=start.after_ns + moved)
+
+    bundle = with_field(honest_gpu(), GUIDELINE, 1, "timing.start", later)
+    assert outcome(CODE, bundle) == wanted
+
+
+def test_a_register_that_skips_a_step_is_honest():
+    """An H200's counter stands still for a step now and then, and makes up for it."""
+
+    def skipped(energy_mj):
+        energy_mj[100] = energy_mj[99]
+        return energy_mj
+
+    bundle = with_column(honest_gpu(), GUIDELINE, 1, "energy.csv", "energy_mj", skipped)
+    assert outcome(CODE, bundle) == "pass"
+
+
+def test_without_energy_or_with_too_little_of_it_nothing_is_proven():
+    found = result(CODE, without_column(honest_gpu(), GUIDELINE, 1, "energy.csv", "energy_mj"))
+    assert found.outcome == "unproven"
+    assert "lacks energy_mj" in found.reason
+    start_ns = honest_gpu().cases[GUIDELINE].runs[0].document.timing.start.before_ns
+    sparse = with_rows(
+        honest_gpu(), GUIDELINE, 1, "energy.csv",
+        lambda table: (table["t_ns"] > start_ns) | (np.arange(len(table)) < 2),
+    )  # fmt: skip
+    found = result(CODE, sparse)
+    assert found.outcome == "unproven"
+    assert "too seldom" in found.reason
+
+
+def test_a_gpu_with_unknown_registers_is_not_judged():
+    bundle = with_environment(honest_gpu(), device__compute_capability="8.9", device__name="X")
+    moved = with_field(bundle, GUIDELINE, 1, "phases.cool_down_start_ns", lambda t: t - 10**9)
+    assert outcome(CODE, moved) == "pass"
+
+
+def test_a_load_that_draws_little_more_than_the_device_at_rest_is_not_judged():
+    def little(energy_mj):
+        start, end = int(energy_mj[0]), int(energy_mj[-1])
+        return np.linspace(start, end, len(energy_mj)).astype(np.int64)
+
+    bundle = with_column(honest_gpu(), GUIDELINE, 1, "energy.csv", "energy_mj", little)
+    assert outcome(CODE, bundle) == "pass"
