@@ -9,6 +9,7 @@ from kit.errors import UsageError
 from kit.plan import RunPlan, build_cases
 from kit.records import to_json
 from kit.ruleset import CURRENT
+from kit.workload import sizes_said
 
 # Keys of the configuration that are not the plan's: where the bundle goes, and what cases are
 # made of.
@@ -78,6 +79,7 @@ def settings(
             raise _not_text(place)
     try:
         plan = RunPlan.from_json(document)
+        plan.require_names()
     except UsageError as error:
         problem = error.problem.removeprefix("plan: ")
         place, _, fault = problem.partition(": ")
@@ -107,11 +109,15 @@ def _refuse_idle_overrides(composed: Mapping[str, Any], keys: Mapping[str, str])
 def _refuse_false_name(composed: Mapping[str, Any], keys: set[str]) -> None:
     """A preset whose size was changed would still carry the preset's name."""
     name = str(composed["workload"].get("name"))
-    changed = sorted(keys & {f"workload.{size}" for size in ("m", "n", "k", "batch")})
+    said = sizes_said(name)
+    # `with_batch` tells it in a name that says one product's sizes.
+    fixed = ("m", "n", "k") if said is not None and said[0] == 1 else ("m", "n", "k", "batch")
+    changed = sorted(keys & {f"workload.{size}" for size in fixed})
     if changed and "workload.name" not in keys and "${" not in name:
         raise UsageError(
             f"{changed[0]} changes the size of the workload called {name}",
-            hint="start from workload=custom, or give workload.name too",
+            hint="choose workload=custom with workload.m, workload.n and workload.k, "
+            "or give workload.name too",
         )
 
 

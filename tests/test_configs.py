@@ -85,6 +85,8 @@ def test_a_custom_workload_is_named_by_its_size():
     ("workload", "name"),
     [
         ("workload=custom", "custom_24x40x56_batch8"),
+        ("workload=square_512", "square_512_batch8"),
+        ("workload=decode_1x4096x4096", "decode_1x4096x4096_batch8"),
         ("workload=batched_64x512x512x512", "batched_64x512x512x512"),
     ],
 )

@@ -22,6 +22,7 @@ def preflight(plan: RunPlan, environment: Mapping[str, str] = os.environ) -> Non
     except UndecidableError as error:
         raise UsageError(error.problem, hint=error.hint) from None
     plan.validate()
+    plan.require_names()
     _refuse_hostile_environment(environment)
     if plan.backend.platform == "cpu":
         _refuse_gpu_only(plan)
@@ -77,9 +78,10 @@ def _refuse_seldom(plan: RunPlan) -> None:
 
 def _refuse_unproven(plan: RunPlan) -> None:
     """Refuse a closed submission that lacks evidence by its own plan."""
-    least = ruleset(plan.edition).minimum_replicates
+    least, method = ruleset(plan.edition).minimum_replicates, plan.timing.method
     lacking = (
         ("counters=none", plan.counters.tool == "none", "counters=xla or counters=ncu"),
+        (f"timing={method}", method != "cuda_events", "timing=cuda_events"),
         ("evidence=none", not plan.evidence.kernel_trace, "evidence=full"),
         (f"replicates={plan.replicates}", plan.replicates < least, f"replicates={least} or more"),
     )

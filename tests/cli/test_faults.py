@@ -59,7 +59,11 @@ from kit.cli._faults import explained
         ("hydra.run.dir=${oc.env:HOME}", "override: resolvers are not allowed"),
         ("name=${nowhere}", "name: Interpolation key 'nowhere' not found"),
         # overrides that would mislead
-        ("workload.m=300", "workload.m changes the size of the workload called square_512"),
+        (
+            "workload.m=300",
+            "workload.m changes the size of the workload called square_512 (choose workload=custom",
+        ),
+        ("workload.name=square_256", "case square_256-fp32-nn: workload.name is 'square_256' ("),
     ],
 )
 def test_one_line(override, line, capsys):
@@ -68,6 +72,11 @@ def test_one_line(override, line, capsys):
     assert printed.out == ""
     assert printed.err.startswith(f"gemm-kit: error: {line}")
     assert printed.err.count("\n") == 1
+
+
+def test_a_batch_that_the_name_cannot_tell_is_refused(capsys):
+    assert main(["plan", "workload=batched_64x512x512x512", "workload.batch=8"]) == 2
+    assert "workload.batch changes the size" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("override", ["workload=square_1024", "number_format=bf16"])

@@ -172,6 +172,17 @@ def test_a_frozen_plan_of_another_form_is_wrong_use(text, line, gemm_kit, tmp_pa
     assert done.stderr.count("\n") == 1
 
 
+def test_a_frozen_plan_that_calls_a_case_by_other_sizes_is_not_measured(gemm_kit, tmp_path):
+    assert gemm_kit("plan", "workload=square_256", "--out", "plan.json").returncode == 0
+    text = (tmp_path / "plan.json").read_text()
+    (tmp_path / "plan.json").write_text(text.replace("square_256", "square_4096"))
+    done = gemm_kit("run", "--plan", "plan.json")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    line = "gemm-kit: error: case square_4096-fp32-nn: workload.name is 'square_4096' (must be"
+    assert done.stderr.startswith(line)
+    assert not (tmp_path / "submissions").exists()
+
+
 def test_a_frozen_plan_becomes_a_compliant_bundle(start, gemm_kit, tmp_path):
     """The real measurement, without Hydra, and the real judgement."""
     sizes = [f"workload.{name}=64" for name in "mnk"]
