@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from kit.errors import UsageError
@@ -40,6 +41,11 @@ class Submission:
     availability: Availability
     system_id: str
     challenge: str | None
+
+    @property
+    def folder(self) -> PurePosixPath:
+        """Where the submitter's bundles from this system lie in a submission tree."""
+        return PurePosixPath(self.division, self.submitter, self.system_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,21 +17,30 @@ def preflight(plan: RunPlan, environment: Mapping[str, str] = os.environ) -> Non
         UsageError: the plan or the environment asks for something that cannot be.
         MeasurementError: JAX is not installed.
     """
+    refuse_impossible(plan)
+    _refuse_hostile_environment(environment)
+    if find_spec("jax") is None:
+        raise MeasurementError("JAX is not installed", hint="pip install '.[run]' in the checkout")
+
+
+def refuse_impossible(plan: RunPlan) -> None:
+    """Refuse what no machine could measure, or no checker accept.
+
+    Raises:
+        UsageError: says what to choose instead.
+    """
     try:
         ruleset(plan.edition)
     except UndecidableError as error:
         raise UsageError(error.problem, hint=error.hint) from None
     plan.validate()
     plan.require_names()
-    _refuse_hostile_environment(environment)
     if plan.backend.platform == "cpu":
         _refuse_gpu_only(plan)
     else:
         _refuse_seldom(plan)
     if plan.submission.division == "closed":
         _refuse_unproven(plan)
-    if find_spec("jax") is None:
-        raise MeasurementError("JAX is not installed", hint="pip install '.[run]' in the checkout")
 
 
 def _refuse_hostile_environment(environment: Mapping[str, str]) -> None:

@@ -80,6 +80,41 @@ def test_a_clean_sweep_ends_with_0(unmeasured):
     assert (done.returncode, done.stdout.count("bundle: ")) == (0, 2)
 
 
+@pytest.mark.parametrize(
+    ("sweep", "line"),
+    [
+        (["seed=0,abc"], "seed=abc: seed: must be a whole number"),
+        (["seed=0", "workload=square_256,square_25"], "seed=0 workload=square_25: workload="),
+        (["seed=0", "workload.m=512,300"], "seed=0 workload.m=512: workload.m changes the size"),
+        (["seed=0", "division=open,closed"], "seed=0 division=closed: division=closed needs a GPU"),
+        (["seed=0,2", "name=same"], "seed=2 name=same: another job would write submissions/open/"),
+        (["name=a,B"], "name=B: bundle name 'B' will not do"),
+        (["name=a,there"], "name=there: submissions/open/unnamed/this-machine/there exists"),
+        (["hydra.sweeper.max_batch_size=null", "seed=0,-1"], "seed=-1: seed is -1"),
+    ],
+)
+def test_a_sweep_is_refused_before_its_first_job_is_measured(sweep, line, unmeasured, tmp_path):
+    there = tmp_path / "submissions/open/unnamed/this-machine/there"
+    there.mkdir(parents=True)
+    done = unmeasured("run", "-m", *sweep)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(f"gemm-kit: error: {line}")
+
+
+def test_jobs_of_a_sweep_may_have_one_name_in_several_places(unmeasured):
+    done = unmeasured("run", "-m", "seed=0", "name=a", "output=here,there")
+    assert (done.returncode, done.stdout) == (0, "bundle: here/a\nbundle: there/a\n")
+
+
+def test_a_sweep_tells_whose_each_bundle_is_and_leaves_no_empty_folder(unmeasured, tmp_path):
+    done = unmeasured("run", "-m", "seed=0,2", "replicates=3")
+    assert done.returncode == 0
+    for seed in (0, 2):
+        line = f"gemm-kit: submissions/seed-{seed} is the bundle of seed={seed} replicates=3\n"
+        assert line in done.stderr
+    assert all(any(path.iterdir()) for path in tmp_path.rglob("*") if path.is_dir())
+
+
 def test_options_from_a_folder_of_ones_own(unmeasured, tmp_path):
     (tmp_path / "mine/workload").mkdir(parents=True)
     (tmp_path / "mine/workload/odd.yaml").write_text(
