@@ -49,8 +49,9 @@ configuration asks for. That needs hydra-core: pip install 'gemm-kit[run]';
 
 \b
 Exit status: 0 measured and compliant, 1 measured but not compliant, 2 wrong use,
-4 internal error, 6 could not measure, 130 interrupted before anything was
-measured or before the verdict on it."""
+or standard output could not be written (stderr then names the bundle), 4 internal
+error, 6 could not measure, 130 interrupted before anything was measured or before
+the verdict on it."""
 
 
 @click.command(epilog=_MORE_HELP)
@@ -97,7 +98,11 @@ def _measure(asked: Settings, job: str = "") -> int:
     from kit.runner.launcher import measure
 
     def announce(bundle: Path) -> None:
-        print(f"bundle: {bundle}", flush=True)
+        try:
+            print(f"bundle: {bundle}", flush=True)
+        except OSError:  # what was measured must be found all the same
+            tell(f"gemm-kit: {bundle} is measured, but not judged")
+            raise
         if job:
             tell(f"gemm-kit: {bundle} is the bundle of {job}")
 

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from kit.bundle.documents import parse_document
@@ -64,6 +66,16 @@ def test_exit_codes(seed, code, line, unmeasured):
     assert done.stderr.startswith(f"progress {seed}\n{line}")
     assert done.stderr.count("\n") == (2 if line else 1)
     assert done.stdout == (f"bundle: submissions/seed-{seed}\n" if code < 2 or seed == 131 else "")
+
+
+@pytest.mark.parametrize(("sweep", "bundles"), [(["seed=0"], 1), (["-m", "seed=0,2"], 2)])
+def test_a_full_output_costs_no_bundle(sweep, bundles, unmeasured):
+    with Path("/dev/full").open("wb") as full:
+        done = unmeasured("run", *sweep, stdout=full)
+    assert done.returncode == 2
+    assert "gemm-kit: submissions/seed-0 is measured, but not judged\n" in done.stderr
+    assert "gemm-kit: error: standard output cannot be written: No space left" in done.stderr
+    assert done.stderr.count("submissions/seed-") == bundles
 
 
 def test_a_sweep_goes_on_after_a_fault_and_ends_with_the_worst_code(unmeasured, tmp_path):
