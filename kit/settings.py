@@ -16,6 +16,7 @@ from kit.workload import sizes_said
 _BESIDE_THE_PLAN = ("output", "name")
 _INGREDIENTS = ("suite", "workload", "number_format")
 _PLAIN_INTERPOLATION = re.compile(r"\$\{[A-Za-z0-9_.]+\}")
+_DIGITS = re.compile(r"[0-9A-Fa-f]+", re.ASCII)
 _KEY = re.compile(r"[+~]*([^=]+)")
 
 
@@ -64,9 +65,8 @@ def settings(
         for key, value in resolved.items()
         if key not in _BESIDE_THE_PLAN and key not in _INGREDIENTS
     }
-    challenge = resolved["submission"]["challenge"]
-    if isinstance(challenge, str):
-        document["submission"] = {**resolved["submission"], "challenge": challenge.lower()}
+    challenge = _challenge(resolved["submission"]["challenge"], overrides)
+    document["submission"] = {**resolved["submission"], "challenge": challenge}
     document["edition"] = resolved["edition"] or CURRENT
     document["devices"] = _devices(resolved["devices"])
     document["cases"] = to_json(build_cases(_entries(resolved["suite"])))
@@ -119,6 +119,15 @@ def _refuse_false_name(composed: Mapping[str, Any], keys: set[str]) -> None:
             hint="choose workload=custom with workload.m, workload.n and workload.k, "
             "or give workload.name too",
         )
+
+
+def _challenge(value: object, overrides: Sequence[str]) -> object:
+    """The nonce in lower case. One of digits is a number to Hydra, and is taken as it was typed."""
+    if isinstance(value, int | float):
+        given = [text for text in overrides if key_of(text) == "submission.challenge"]
+        typed = given[-1].partition("=")[2].strip() if given else ""
+        value = typed if _DIGITS.fullmatch(typed) else value
+    return value.lower() if isinstance(value, str) else value
 
 
 def _devices(value: object) -> object:

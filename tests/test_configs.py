@@ -189,6 +189,17 @@ def test_devices_may_be_written_as_hydra_likes_them(text, devices):
     assert plan_of("backend=cuda", f"devices={text}").devices == devices
 
 
+@pytest.mark.parametrize(
+    "nonce",
+    ["1234567890123456", "0012345678901234", "12345678901234e5", "1234567890e12345", "ABCDEF" * 3],
+)
+def test_a_challenge_is_what_was_typed(nonce):
+    for override in (f"submission.challenge={nonce}", f"++submission.challenge={nonce}"):
+        plan = plan_of("submission.challenge=ffffffffffffffff", override)
+        assert plan.submission.challenge == nonce.lower()
+        assert plan.overrides[-1] == override
+
+
 def test_interpolations_are_recorded_as_written_and_measured_as_meant():
     plan = plan_of("submission.system_id=${submission.submitter}")
     assert plan.submission.system_id == "unnamed"

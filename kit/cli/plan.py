@@ -69,7 +69,7 @@ def _write(plan: RunPlan, path: Path) -> None:
 
 
 def _target(plan: RunPlan, device: str | None) -> Target:
-    from kit.gpu_table import rows
+    from kit.gpu_table import rows, rows_named
 
     if device is not None:
         by_name = {row.product.lower(): row for row in rows()}
@@ -77,10 +77,11 @@ def _target(plan: RunPlan, device: str | None) -> Target:
         if row is None:
             from kit.nearest import did_you_mean
 
-            names = {name: row.product for name, row in by_name.items()}
-            raise UsageError(
-                f"device {device!r} is unknown", hint=did_you_mean(device, names.values())
-            )
+            # `NVIDIA H200`, as the driver calls it, may be one of several products.
+            meant = " or ".join(sorted(row.product for row in rows_named(device)))
+            known = [row.product for row in rows()]
+            hint = f"did you mean {meant}?" if meant else did_you_mean(device, known)
+            raise UsageError(f"device {device!r} is unknown", hint=hint)
         return Target(row.product, row.l2_bytes, row.memory_bytes, row)
     if plan.backend.platform == "cpu":
         return _host()

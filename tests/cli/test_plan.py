@@ -77,6 +77,10 @@ def test_what_may_not_fit_is_said(capsys):
     ("arguments", "line"),
     [
         (["--device", "H200"], "device 'H200' is unknown (did you mean H200 NVL or H200 SXM?)"),
+        (
+            ["--device", "NVIDIA H200"],
+            "device 'NVIDIA H200' is unknown (did you mean H200 NVL or H200 SXM?)",
+        ),
         (["--device", "B20"], "device 'B20' is unknown (did you mean B200 (HGX)?)"),
         (["--config-dir", "nowhere"], "--config-dir nowhere is no folder"),
         (["--out", "/nowhere/plan.json"], "cannot write /nowhere/plan.json: No such file"),
