@@ -5,6 +5,7 @@ One bundle document is one dataclass (`kit.plan`, `kit.evidence`). The runner wr
 """
 
 import dataclasses
+import json
 import types
 from collections.abc import Callable
 from functools import cache
@@ -28,6 +29,20 @@ def to_json(value: object) -> Any:
         return value
     msg = f"{type(value).__name__} has no place in a document"
     raise TypeError(msg)
+
+
+def encode(record: object) -> bytes:
+    """The record as one line, in which processes of the kit tell each other things."""
+    return json.dumps(to_json(record)).encode() + b"\n"
+
+
+def decode(cls: type[Record], line: bytes) -> Record:
+    """Build `cls` from a line of `encode`.
+
+    Raises:
+        ValueError: the line is no JSON, or not of this record.
+    """
+    return from_json(cls, json.loads(line))
 
 
 @cache

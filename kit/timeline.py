@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kit.evidence import TimingRecord
 from kit.remembered import remembered
-from kit.trace import PROFILING, Table, place_of, rows_within
+from kit.trace import PROFILING, WARM_UP, Table, place_of, rows_within
 
 
 def window_edges(timing: TimingRecord, windows: Table) -> NDArray[np.int64]:
@@ -66,6 +66,19 @@ def device_span_ns(windows: Table) -> int:
 def launches_of(windows: Table) -> int:
     """Launches of all windows together, exact whatever the table holds."""
     return sum(windows["launches"].tolist())
+
+
+def host_period_ns(windows: Table) -> float | None:
+    """The host's estimate of one GEMM's period in ns over the warm-up; None without a warm-up.
+
+    By it the kit plans profiling and the host slope. The last calls may not have run yet, so that
+    it falls short of the device's own.
+    """
+    warm = rows_of_phase(windows, WARM_UP)
+    if not len(warm):
+        return None
+    spent_ns = int(warm["enqueue_end_ns"][-1] - warm["enqueue_start_ns"][0])
+    return max(1, spent_ns) / launches_of(warm)
 
 
 def mean_period_ns(windows: Table) -> float:

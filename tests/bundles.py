@@ -5,6 +5,8 @@ claims derived anew, so that only the rule that guards the changed thing fires. 
 dotted: `with_field(bundle, GUIDELINE, 1, "timing.end.after_ns", 5)`.
 """
 
+import math
+from dataclasses import replace
 from functools import cache
 
 import honest_cpu as cpu
@@ -41,11 +43,13 @@ from honest_kernels import kernels
 from kit.checker.catalogue import all_rules
 from kit.checker.judge import run_rule
 from kit.ruleset import ruleset
+from kit.timeline import host_period_ns
 
 __all__ = [
     "BATCHED", "DECODE", "GUIDELINE", "MXFP8", "NVFP4", "PLAIN", "changed", "codes",
     "device_loop", "field", "findings", "fixed_frequency", "honest_cpu", "honest_gpu",
-    "in_every_run", "outcome", "rederived", "reseal", "result", "rules", "scaled", "uncounted_gpu",
+    "in_every_run", "outcome", "rederived", "reseal", "result", "rules", "scaled",
+    "slope_by_its_warm_up", "uncounted_gpu",
     "with_claims", "with_column", "with_counter", "with_counters", "with_environment", "with_field",
     "with_fields", "with_hlo", "with_kernels", "with_lead", "with_plan", "with_rows", "with_run",
     "with_system", "with_table", "without_column", "without_table", "without_trace", "write",
@@ -91,9 +95,25 @@ def device_loop(division="open"):
         bundle = with_field(bundle, DECODE, number, "dispatch.mode", "device_loop")
         bundle = with_field(bundle, DECODE, number, "executable.gemms_per_call", 32)
         bundle = with_lead(bundle, DECODE, number, 31 * 32 * 33_000)
+        bundle = with_run(bundle, DECODE, number, slope_by_its_warm_up)
         looped = kernels(33_000, 4, 32, [number, 32], sets=2, mhz=1980.0)
         bundle = with_kernels(bundle, DECODE, number, lambda _, looped=looped: looped)
     return bundle
+
+
+def slope_by_its_warm_up(run):
+    """The host slope of as many calls as the host's own estimate over the warm-up asks for."""
+    per_call = run.document.executable.gemms_per_call
+    period_ns = host_period_ns(run.tables["windows.csv"])
+    launches = math.ceil(gpu.SLOPE_NS / period_ns / per_call) * per_call
+    controls = tuple(
+        replace(c, launches=launches, duration_ns=c.duration_ns * launches // c.launches)
+        if c.name == "host_slope"
+        else c
+        for c in run.document.timing.controls
+    )
+    timing = replace(run.document.timing, controls=controls)
+    return replace(run, document=replace(run.document, timing=timing))
 
 
 @cache

@@ -20,7 +20,11 @@ class FakeBackend:
     def __init__(self, gemm_s=0.001, enqueue_s=0.0, programs=None):
         self.gemm_s = gemm_s
         self.programs = programs or {}
-        """What else implementations compile to: (HLO text or an exception, seconds a GEMM)."""
+        """What else implementations compile to: (HLO text or an exception, seconds a GEMM).
+
+        An exception in place of the seconds is what a launch ends with; its outputs are lost.
+        """
+        self._is_spoilt = False
         self.enqueue_s = enqueue_s
         self.per_call = 1
         self.sets = 0
@@ -67,9 +71,15 @@ class FakeBackend:
         self.sets = sets
 
     def release(self):
+        self._is_spoilt = False
         self.events.append(("release",))
 
     def enqueue(self, calls):
+        if self._is_spoilt:
+            raise RuntimeError("a buffer was donated to a launch that failed")
+        if isinstance(self.gemm_s, Exception):
+            self._is_spoilt = True
+            raise self.gemm_s
         time.sleep(self.enqueue_s * calls)
         self.graphs += not self._has_graph
         self._has_graph = True

@@ -6,6 +6,7 @@ decode case carries the series of 16 rows, which 8 rows share: both wait for the
 weights. The load goes on for as long as the kit takes its host slope.
 """
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,6 +61,7 @@ from kit.plan import (
     build_cases,
 )
 from kit.rotation import output_bytes
+from kit.timeline import host_period_ns
 from kit.trace import BUFFERS, CLOCKS, ENERGY, HOST, KERNELS, OUTPUTS, POWER, WINDOWS, Table
 from machines import H200, H200_ENVIRONMENT, H200_LIMITS, UUID_HASH
 from recorded import CLOCK_EVERY, ENERGY_EVERY, POWER_EVERY, prolonged, recording
@@ -97,7 +99,7 @@ def plan_of(division, kind, case_ids, tool):
         timing=Timing("cuda_events", 40),
         telemetry=Telemetry("nvml", 20, 60, 200),
         counters=Counters(tool),
-        phases=Phases(1.5, 10_000, 3.0, 60.0, 4_000, 2.0, 1.0, 30.0),
+        phases=Phases(1.5, 10_000, 3.0, 60.0, 4_000, 2.6, 1.0, 30.0),
         evidence=EvidencePlan(kernel_trace=True),
         cases=build_cases(
             [
@@ -200,7 +202,7 @@ def _run(plan, case, number, started_ns, hlo):
     counters = {"bytes_in_use": 2_147_483_648, "bytes_reserved": 0, "num_allocs": 6 + number,
                 "pool_bytes": 4_294_967_296}  # fmt: skip
     period_ns = profiling_ns / launches
-    slope_launches = round(SLOPE_NS / period_ns / gemms) * gemms
+    slope_launches = math.ceil(SLOPE_NS / host_period_ns(windows) / gemms) * gemms
     mode = "single" if gemms == 1 else "unrolled"
     document = Run(
         case=case.id,

@@ -1,6 +1,8 @@
 """Which processes run, from /proc."""
 
 import os
+import resource
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -15,6 +17,22 @@ def children(parent=None):
         if int(fields[1]) == (parent or os.getpid()) and fields[0] != "Z":
             found.append(int(stat.parent.name))
     return found
+
+
+@contextmanager
+def many_descriptors():
+    """Have so many files open that what is opened next is beyond what `select.select` takes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
+    opened = [os.open(os.devnull, os.O_RDONLY)]
+    try:
+        while opened[-1] < 1024:
+            opened.append(os.dup(opened[0]))
+        yield
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def lives(pid):

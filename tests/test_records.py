@@ -9,7 +9,7 @@ import pytest
 from bundles import GUIDELINE, PLAIN, honest_cpu, honest_gpu
 from kit.evidence import Environment, Journal, Results, Run, SystemDescription
 from kit.plan import RunPlan
-from kit.records import from_json, to_json
+from kit.records import decode, encode, from_json, to_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +109,24 @@ def test_a_document_is_an_object(value):
 def test_a_whole_number_is_a_number_but_not_the_other_way_round():
     found = from_json(Inner, {"kind": "a", "share": 2}).share
     assert (found, type(found)) == (2.0, float)
+
+
+def test_a_record_is_one_line_and_comes_back():
+    record = from_json(Outer, GOOD | {"name": "two\nlines, µs"})
+    line = encode(record)
+    assert line.isascii()
+    assert (line.count(b"\n"), line[-1:]) == (1, b"\n")
+    assert decode(Outer, line) == decode(Outer, line[:-1]) == record
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [(b"", "Expecting value"), (b"{", "Expecting property"), (b'"\xe9"', "can't decode"),
+     (b"{}", "kind: missing"), (b"[]", "document: must be an object")],
+)  # fmt: skip
+def test_a_line_that_is_no_such_record_is_refused(line, message):
+    with pytest.raises(ValueError, match=message):
+        decode(Inner, line)
 
 
 @pytest.mark.parametrize("value", [b"bytes", {1, 2}, object(), 1j])

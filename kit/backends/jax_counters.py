@@ -4,19 +4,15 @@ The profiler's GPU plane then carries a line `_counters_` whose every event is o
 counter. Needs no tool beside JAX, but CUPTI's permission to read counters.
 """
 
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-import jax
-
+from kit.backends.jax_profiler import gpu_planes, profiled
 from kit.errors import MeasurementError
 
 _INTERVAL_US = 500
 _LINE = "_counters_"
-_PLANE = "/device:GPU:0"
 _TAIL_S = 0.02
 """Idle time that lets the sampler read what the last launches did."""
 
@@ -29,27 +25,15 @@ def sample(counter: str, work: Callable[[], None]) -> tuple[float, ...]:
     Raises:
         MeasurementError: the profiler delivered no reading of this counter.
     """
-    options = jax.profiler.ProfileOptions()
-    options.host_tracer_level = 0
-    options.python_tracer_level = 0
-    options.enable_hlo_proto = False
-    options.advanced_configuration = {
-        "gpu_pm_sample_counters": counter,
-        "gpu_pm_sample_interval_us": _INTERVAL_US,
-    }
-    with tempfile.TemporaryDirectory(prefix="gemm-kit-trace-") as folder:
-        jax.profiler.start_trace(folder, profiler_options=options)
-        try:
-            work()
-            time.sleep(_TAIL_S)
-        finally:
-            jax.profiler.stop_trace()
-        traces = list(Path(folder).rglob("*.xplane.pb"))
-        readings = tuple(
-            value
-            for trace in traces
-            for value in series(jax.profiler.ProfileData.from_file(str(trace)), counter)
-        )
+
+    def sampled() -> None:
+        work()
+        time.sleep(_TAIL_S)
+
+    profiles = profiled(
+        sampled, gpu_pm_sample_counters=counter, gpu_pm_sample_interval_us=_INTERVAL_US
+    )
+    readings = tuple(value for profile in profiles for value in series(profile, counter))
     if not readings:
         raise MeasurementError(f"JAX's profiler delivered no reading of {counter}")
     return readings
@@ -57,11 +41,10 @@ def sample(counter: str, work: Callable[[], None]) -> tuple[float, ...]:
 
 def series(profile: Any, counter: str) -> Iterator[float]:
     """The readings of `counter` in a `jax.profiler.ProfileData`."""
-    for plane in profile.planes:
-        if plane.name == _PLANE:
-            for line in plane.lines:
-                if line.name == _LINE:
-                    yield from _readings(line, counter)
+    for plane in gpu_planes(profile):
+        for line in plane.lines:
+            if line.name == _LINE:
+                yield from _readings(line, counter)
 
 
 def _readings(line: Any, counter: str) -> Iterator[float]:

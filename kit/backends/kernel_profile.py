@@ -1,23 +1,19 @@
 """The kernels that the GPU ran while a function did its work, by JAX's profiler.
 
-Public API alone, and no TensorFlow. While a profiler is on, XLA may hand kernels over one by one
-that would otherwise go as a CUDA graph, so nothing measured here is ever the headline.
+While a profiler is on, XLA may hand kernels over one by one that would otherwise go as a CUDA
+graph, so nothing measured here is ever the headline.
 """
 
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
-from jax.profiler import ProfileData, ProfileOptions
 
+from kit.backends.jax_profiler import gpu_planes, profiled
 from kit.errors import MeasurementError
 from kit.trace import KERNELS, Table
 
-GPU_PLANE = "/device:GPU:"
-STREAM = "Stream #"
+_STREAM = "Stream #"
 _LONGEST_NAME = 512
 _EXACT_NS = 2.0**53
 """Times come as floating-point numbers; beyond this they are no longer whole nanoseconds."""
@@ -25,20 +21,10 @@ _EXACT_NS = 2.0**53
 
 def record(work: Callable[[], None], last: int | None = None) -> tuple[tuple[str, ...], Table]:
     """Run `work`, which waits for the device, under the profiler; see `read`."""
-    options = ProfileOptions()
-    options.host_tracer_level = 0
-    options.python_tracer_level = 0
-    options.enable_hlo_proto = False
-    with tempfile.TemporaryDirectory(prefix="gemm-kit-profile-") as folder:
-        jax.profiler.start_trace(folder, profiler_options=options)
-        try:
-            work()
-        finally:
-            jax.profiler.stop_trace()
-        found = sorted(Path(folder).rglob("*.xplane.pb"))
-        if len(found) != 1:
-            raise MeasurementError(f"the profiler wrote {len(found)} profiles instead of one")
-        return read(ProfileData.from_file(str(found[0])), last)
+    profiles = profiled(work)
+    if len(profiles) != 1:
+        raise MeasurementError(f"the profiler wrote {len(profiles)} profiles instead of one")
+    return read(profiles[0], last)
 
 
 def read(profile: Any, last: int | None = None) -> tuple[tuple[str, ...], Table]:
@@ -49,13 +35,13 @@ def read(profile: Any, last: int | None = None) -> tuple[tuple[str, ...], Table]
     Raises:
         MeasurementError: the profile shows no GPU, no kernel, or more GPUs than one.
     """
-    planes = [plane for plane in profile.planes if plane.name.startswith(GPU_PLANE)]
+    planes = gpu_planes(profile)
     if len(planes) != 1:
         raise MeasurementError(f"the profile shows {len(planes)} GPUs instead of one")
     events = [
         (event.start_ns, event.duration_ns, event.name)
         for line in planes[0].lines
-        if line.name.startswith(STREAM)
+        if line.name.startswith(_STREAM)
         for event in line.events
     ]
     if not events:

@@ -4,7 +4,6 @@ Workers speak JSON lines over pipes: nothing is pickled, and the parent stays fr
 that reads a bundle.
 """
 
-import json
 import os
 import time
 from collections.abc import Collection, Iterable, Iterator
@@ -16,7 +15,7 @@ from kit.checker.process import Process
 from kit.checker.tree import Candidate
 from kit.checker.verdict import Judgement, Verdict, Waiver
 from kit.checker.worker import IndexKey, Request
-from kit.records import from_json, to_json
+from kit.records import decode, encode
 from kit.signature import Signers
 
 LIMIT_S = 120.0
@@ -134,7 +133,7 @@ class _Worker:
         running = self._process = self._process or process.start()
         if running.stdin is not None:
             with suppress(OSError):  # of one that has died, `read` finds the end
-                running.stdin.write(json.dumps(to_json(request)).encode("ascii") + b"\n")
+                running.stdin.write(encode(request))
                 running.stdin.flush()
 
     def read(self) -> Verdict | None:
@@ -147,7 +146,7 @@ class _Worker:
             return None
         task, others = self.task, self._has_judged
         try:
-            verdict = from_json(Verdict, json.loads(self._line))
+            verdict = decode(Verdict, self._line)
         except ValueError:
             others = not self._is_new
             problem = f"the process that judged it ended ({self.end(_GRACE_S)})"

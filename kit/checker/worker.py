@@ -6,7 +6,6 @@ privileges and its memory is bounded, so that what a hostile bundle can make it 
 """
 
 import gc
-import json
 import os
 import sys
 import time
@@ -15,10 +14,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO
 
 from kit.checker.verdict import Verdict, Waiver
-from kit.records import from_json, to_json
+from kit.records import decode, encode
 from kit.signature import Signers
 
 MEMORY_BYTES = 3 * 2**30
@@ -62,9 +61,7 @@ def serve() -> None:
 
     warnings.simplefilter("ignore")
     _bound_memory()
-    for pipe in (sys.stdin, sys.stdout):
-        pipe.reconfigure(encoding="ascii")  # type: ignore[union-attr] # both are text files
-    answers, sys.stdout = sys.stdout, sys.stderr
+    answers, sys.stdout = sys.stdout.buffer, sys.stderr
     last_s = time.monotonic()
     gc.set_threshold(_MUCH_GARBAGE)
     gc.enable()
@@ -74,10 +71,10 @@ def serve() -> None:
         nonlocal last_s
         if time.monotonic() - last_s >= _SIGN_EVERY_S:
             last_s = time.monotonic()
-            _say("", answers)
+            _say(b"\n", answers)
 
-    for line in sys.stdin:
-        request = from_json(Request, json.loads(line))
+    for line in sys.stdin.buffer:
+        request = decode(Request, line)
         verdict = judge(
             Path(request.path),
             auditor=Auditor(request.challenge, request.deep, sign, request.signers),
@@ -86,16 +83,17 @@ def serve() -> None:
             known=partial(_known, request),
         )
         forget()
-        _say(json.dumps(to_json(verdict)), answers)
+        _say(encode(verdict), answers)
         # Garbage is looked for here, and then only in what the next bundle leaves.
         gc.collect()
         gc.freeze()
 
 
-def _say(line: str, answers: TextIO) -> None:
+def _say(line: bytes, answers: BinaryIO) -> None:
     """Answer, or end without a word where nobody listens any more."""
     try:
-        print(line, file=answers, flush=True)
+        answers.write(line)
+        answers.flush()
     except BrokenPipeError:
         os._exit(0)
 

@@ -15,10 +15,10 @@ from typing import Any
 
 from kit.errors import KitError
 from kit.evidence import MetricStatus
+from kit.records import decode, encode
 from kit.system import DeviceAddress
 from kit.system.clock_lock import reset_clock, set_clock
 from kit.system.nvml import Refusal, device, session
-from kit.telemetry.sampler.messages import decode, encode
 
 _POLITE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 

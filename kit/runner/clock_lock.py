@@ -6,7 +6,6 @@ killed at once does the clock stay locked.
 """
 
 import os
-import select
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -16,10 +15,11 @@ from time import monotonic
 from kit import own_process
 from kit.errors import KitError, MeasurementError
 from kit.evidence import ClockLock
+from kit.lines import Lines
+from kit.records import decode, encode
 from kit.runner.clock_guard import LockJob, NvmlAnswer, answer
 from kit.system import DeviceAddress
 from kit.system.clock_lock import LOCK_REMEDY, require_clock, reset_clock_of
-from kit.telemetry.sampler.messages import decode, encode
 
 _ANSWER_S = 30.0
 """NVML's driver was seen to block for tens of seconds; a lock that slow is a broken device."""
@@ -36,7 +36,9 @@ def locked_clock(
         MeasurementError: NVML refused the lock.
     """
     require_clock(address, clock_mhz, among_supported=True)
-    held = HeldLock(device, address, clock_mhz, clock, _guard())
+    guard = _guard()
+    assert guard.stdout is not None  # noqa: S101 - it was started with a pipe
+    held = HeldLock(device, address, clock_mhz, clock, guard, Lines(guard.stdout.fileno()))
     try:
         held.set()
         yield held
@@ -53,9 +55,9 @@ class HeldLock:
     clock_mhz: int
     clock: Callable[[], int]
     guard: "subprocess.Popen[bytes]"
+    answers: Lines
     set_ns: int = 0
     maybe_locked: bool = True
-    buffered: bytes = b""
     record: ClockLock | None = None
 
     def set(self) -> None:
@@ -118,17 +120,11 @@ class HeldLock:
 
     def _answer(self) -> NvmlAnswer | None:
         """The guard's next line, or None if it ended or stays silent."""
-        stdout, deadline = self.guard.stdout, monotonic() + _ANSWER_S
-        while stdout is not None and b"\n" not in self.buffered:
-            left = deadline - monotonic()
-            if left <= 0 or not select.select([stdout], [], [], left)[0]:
-                return None
-            part = os.read(stdout.fileno(), 65536)
-            if not part:
-                return None
-            self.buffered += part
-        line, _, self.buffered = self.buffered.partition(b"\n")
-        return decode(NvmlAnswer, line)
+        try:
+            line = self.answers.next(monotonic() + _ANSWER_S)
+        except TimeoutError:
+            return None
+        return None if line is None else decode(NvmlAnswer, line)
 
 
 def _guard() -> "subprocess.Popen[bytes]":

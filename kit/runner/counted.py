@@ -4,7 +4,6 @@ It compiles, fills the pools and warms up as a measured run does, then launches 
 where the profiler looks. Its times are worth nothing: a profiler is watching.
 """
 
-import json
 import math
 import sys
 import time
@@ -17,7 +16,7 @@ from kit.backends import Backend, Build, backend
 from kit.errors import KitError
 from kit.fill import fill_seed
 from kit.plan import CounterTool, DispatchMode, Implementation
-from kit.records import from_json, to_json
+from kit.records import decode, encode
 from kit.runner.failure import first_line
 from kit.runner.job import Job
 
@@ -69,14 +68,14 @@ class Counted:
 def read(path: Path) -> Counted | None:
     """The answer of a counted process; None if it gave none."""
     try:
-        return from_json(Counted, json.loads(path.read_text(encoding="utf-8")))
+        return decode(Counted, path.read_bytes())
     except (OSError, ValueError):
         return None
 
 
 def main() -> int:
     """Run the job on the command line."""
-    job = from_json(CountJob, json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
+    job = decode(CountJob, Path(sys.argv[1]).read_bytes())
     found = Counted("the process ended before its launches", 0, 0, ())
     try:
         found = _count(job)
@@ -89,7 +88,7 @@ def main() -> int:
 
 
 def _answer(job: CountJob, found: Counted) -> None:
-    Path(job.report).write_text(json.dumps(to_json(found)), encoding="utf-8")
+    Path(job.report).write_bytes(encode(found))
 
 
 def _count(job: CountJob) -> Counted:

@@ -4,7 +4,6 @@ The rerun is a process of its own, after the timed run: a profiler drains the de
 kernel, so nothing that was timed may have run under one.
 """
 
-import json
 import os
 import subprocess
 import tempfile
@@ -36,7 +35,7 @@ from kit.counters import (
 )
 from kit.evidence import Run
 from kit.plan import DispatchMode
-from kit.records import to_json
+from kit.records import encode
 from kit.runner import ncu
 from kit.runner.child import stop
 from kit.runner.counted import Counted, CountJob, Series, read
@@ -176,7 +175,7 @@ class _Rerun:
         tuned = launched.autotune and str(Path(self.job.case_folder) / launched.autotune)
         build = (launched.implementation, tuned)
         asked = CountJob(self.job, tool, mode, self._sets, *build, counters, str(report))
-        path.write_text(json.dumps(to_json(asked)), encoding="utf-8")
+        path.write_bytes(encode(asked))
         child = own_process.command("kit.runner.counted", str(path))
         # Nsight Compute and the samplers need device memory of their own.
         environment = worker_environment(self.job, os.environ) | {

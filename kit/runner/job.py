@@ -1,11 +1,9 @@
 """What the launcher hands to a worker process, and what comes back from it."""
 
-import json
 from dataclasses import dataclass
 
 from kit.evidence import Candidate, Environment, Status
 from kit.plan import Implementation, RunPlan
-from kit.records import from_json, to_json
 from kit.runner.dispatch import Handover
 
 
@@ -43,15 +41,6 @@ class Job:
     run_folder: str
     tuning: Tuning | None
 
-    def dumps(self) -> str:
-        """As one line of JSON."""
-        return json.dumps(to_json(self))
-
-    @classmethod
-    def loads(cls, text: str) -> "Job":
-        """Back from `dumps`."""
-        return from_json(cls, json.loads(text))
-
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -61,15 +50,6 @@ class Report:
     status: Status | None
     reason: str
     environment: Environment | None
-
-    def dumps(self) -> str:
-        """As one line of JSON."""
-        return json.dumps(to_json(self)) + "\n"
-
-    @classmethod
-    def loads(cls, text: str) -> "Report":
-        """Back from `dumps`."""
-        return from_json(cls, json.loads(text))
 
 
 def entered(phase: str) -> Report:

@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from selectors import EVENT_READ, DefaultSelector
 from typing import BinaryIO
 
 from kit import own_process
+from kit.lines import Lines
 from kit.number_format import number_format
 from kit.plan import Platform
+from kit.records import decode, encode
 from kit.runner.child import KILL_AFTER_S, reporting_child, stop
 from kit.runner.job import Job, Report, ended
 
@@ -57,7 +58,7 @@ def run_job(job: Job, on_phase: Callable[[str], None], module: str = "kit.runner
     scratch = tempfile.TemporaryDirectory(prefix="gemm-kit-job-", ignore_cleanup_errors=True)
     with scratch as folder:
         path = Path(folder) / "job.json"
-        path.write_text(job.dumps(), encoding="utf-8")
+        path.write_bytes(encode(job))
         with reporting_child(module, path, worker_environment(job, os.environ)) as child:
             last = _listen(child.reports, job.plan.timeout_s, on_phase)
             if last is None:
@@ -73,19 +74,16 @@ def run_job(job: Job, on_phase: Callable[[str], None], module: str = "kit.runner
 
 def _listen(reports: BinaryIO, timeout_s: float, on_phase: Callable[[str], None]) -> Report | None:
     """Read reports until the last one or the pipe's end; None if time ran out."""
-    deadline = time.monotonic() + timeout_s
-    buffered = b""
+    deadline_s = time.monotonic() + timeout_s
+    lines = Lines(reports.fileno())
     last = Report(None, None, "", None)
-    with DefaultSelector() as selector:
-        selector.register(reports, EVENT_READ)
-        while True:
-            if not selector.select(max(0.0, deadline - time.monotonic())):
-                return None
-            chunk = os.read(reports.fileno(), 65536)
-            if not chunk:
-                return last
-            *lines, buffered = (buffered + chunk).split(b"\n")
-            for line in lines:
-                last = Report.loads(line.decode())
-                if last.phase is not None:
-                    on_phase(last.phase)
+    while True:
+        try:
+            line = lines.next(deadline_s)
+        except TimeoutError:
+            return None
+        if line is None:
+            return last
+        last = decode(Report, line)
+        if last.phase is not None:
+            on_phase(last.phase)

@@ -40,25 +40,29 @@ def build_program(
         MeasurementError: the checker could not read the program, which only costs time to measure.
     """
     found = _built(chooser, replay, backend, trial)
-    problem = _unreadable(found.hlo)
+    require_readable(found.hlo)
+    return found
+
+
+def require_readable(hlo: str) -> None:
+    """Refuse a program that the checker would not read.
+
+    Raises:
+        MeasurementError: it is too large for a bundle, or no HLO that the kit knows.
+    """
+    size, problem = len(hlo.encode()), ""
+    if size > MAXIMUM_HLO_BYTES:
+        problem = f"it has {size} bytes; {MAXIMUM_HLO_BYTES} are allowed"
+    else:
+        try:
+            parsed(hlo)
+        except ValueError as error:
+            problem = str(error)
     if problem:
         raise MeasurementError(
             f"unsupported: the program's HLO is no evidence: {problem}",
             hint="with backend.dispatch=single a call goes through one buffer set",
         )
-    return found
-
-
-def _unreadable(text: str) -> str:
-    """Why the checker would not read a program; "" if it would."""
-    size = len(text.encode())
-    if size > MAXIMUM_HLO_BYTES:
-        return f"it has {size} bytes; {MAXIMUM_HLO_BYTES} are allowed"
-    try:
-        parsed(text)
-    except ValueError as error:
-        return str(error)
-    return ""
 
 
 def _built(chooser: Chooser, replay: Replay | None, backend: Backend, trial: Trial) -> Program:

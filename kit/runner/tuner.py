@@ -8,7 +8,9 @@ names an implementation, so that the launcher can go back and forth between seve
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -20,10 +22,12 @@ from kit.fill import fill_seed
 from kit.hlo.census import census
 from kit.number_format import number_format
 from kit.plan import Implementation
+from kit.records import decode, encode
 from kit.rotation import input_bytes, sets_required
 from kit.ruleset import ruleset
 from kit.runner.dispatch import Chooser, Handover, Trial, pilot
 from kit.runner.failure import failure, first_line
+from kit.runner.program import require_readable
 from kit.runner.tuner_messages import Built, Message, Request
 from kit.system import cpu_facts
 
@@ -35,11 +39,11 @@ Send = Callable[[Message], None]
 
 def main() -> int:
     """Serve the request on the command line until standard input ends."""
-    request = Request.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    with os.fdopen(int(sys.argv[2]), "w", encoding="utf-8") as messages:
+    request = decode(Request, Path(sys.argv[1]).read_bytes())
+    with os.fdopen(int(sys.argv[2]), "wb") as messages:
 
         def send(message: Message) -> None:
-            messages.write(message.dumps())
+            messages.write(encode(message))
             messages.flush()
 
         plan = request.job.plan
@@ -64,7 +68,8 @@ def serve(
     """Compile the request's candidates, say so, and time one for each line of `commands`.
 
     Raises:
-        Exception: none of the candidates could be compiled; what the first one's compiler raised.
+        Exception: none of the candidates could be compiled, and what the first one's compiler
+            raised; or none that were could be launched, and what the last one raised.
     """
     plan, case = request.job.plan, request.job.plan.case(request.job.case)
     seed = fill_seed(plan.seed, plan.submission.challenge, case.id)
@@ -82,10 +87,8 @@ def serve(
         trial = Trial(request.implementations[0], fewest, plan.test_type.fill, seed)
         handover = chooser.choose(gemms, trial)
     candidates, results, per_call = _build(request, gemms, handover, send)
-    gemms.allocate(handover.sets, plan.test_type.fill, seed)
-    for implementation in per_call:  # a rank beyond the library's last shows only when launched
-        gemms.use(implementation)
-        gemms.wait_for(gemms.enqueue(1))
+    allocate = partial(gemms.allocate, handover.sets, plan.test_type.fill, seed)
+    candidates = list(_launched(candidates, per_call, gemms, allocate))
     send(Message(built=Built(handover, tuple(candidates), results)))
     calls: dict[Implementation, int] = {}
     for line in commands:
@@ -120,6 +123,7 @@ def _build(
         try:
             executable, hlo = gemms.compile(handover.mode, handover.sets, build)
             name = hlo_name(hlo)
+            require_readable(hlo)
             found = census(hlo)
         except Exception as error:  # noqa: BLE001 - whatever a compiler raises is the reason
             failures.append(error)
@@ -137,6 +141,34 @@ def _build(
     if not per_call:
         raise failures[0]
     return candidates, results, per_call
+
+
+def _launched(
+    candidates: list[Candidate],
+    per_call: dict[Implementation, int],
+    gemms: Backend,
+    allocate: Callable[[], None],
+) -> Iterator[Candidate]:
+    """The candidates, each launched once; one that fails then has a reason and no `per_call`.
+
+    Only a launch shows a rank beyond the library's last, or memory that a temporary lacks.
+    """
+    allocate()
+    for candidate in candidates:
+        implementation, reason = candidate.implementation, candidate.reason
+        if implementation in per_call:
+            try:
+                gemms.use(implementation)
+                gemms.wait_for(gemms.enqueue(1))
+            except Exception as error:
+                del per_call[implementation]
+                if not per_call:
+                    raise
+                reason = first_line(error)
+        if reason != candidate.reason:  # D went with it; until here the error held the pools
+            gemms.release()
+            allocate()
+        yield replace(candidate, reason=reason)
 
 
 if __name__ == "__main__":

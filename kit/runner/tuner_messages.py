@@ -1,11 +1,9 @@
 """What the launcher and a tuner process say to each other, as lines of JSON."""
 
-import json
 from dataclasses import dataclass
 
 from kit.evidence import Candidate, Status
 from kit.plan import Implementation
-from kit.records import from_json, to_json
 from kit.runner.dispatch import Handover
 from kit.runner.job import Job
 
@@ -24,15 +22,6 @@ class Request:
     handover: Handover | None
     folder: str
     load_from: str | None = None
-
-    def dumps(self) -> str:
-        """As one line of JSON."""
-        return json.dumps(to_json(self))
-
-    @classmethod
-    def loads(cls, text: str) -> "Request":
-        """Back from `dumps`."""
-        return from_json(cls, json.loads(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +42,3 @@ class Message:
     period_ns: float | None = None
     status: Status | None = None
     reason: str = ""
-
-    def dumps(self) -> str:
-        """As one line of JSON."""
-        return json.dumps(to_json(self)) + "\n"
-
-    @classmethod
-    def loads(cls, text: str) -> "Message":
-        """Back from `dumps`."""
-        return from_json(cls, json.loads(text))

@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from selectors import EVENT_READ, DefaultSelector
 
 from kit.evidence import Status
+from kit.lines import Lines
 from kit.plan import Implementation
+from kit.records import decode, encode
 from kit.runner.child import Child, reporting_child, stop
 from kit.runner.process import worker_environment
 from kit.runner.tuner_messages import Built, Message, Request
@@ -31,7 +32,7 @@ class Tuner:
 
     def __init__(self, child: Child) -> None:
         self._child = child
-        self._buffered = b""
+        self._lines = Lines(child.reports.fileno())
 
     def built(self, timeout_s: float, on_phase: Callable[[str], None]) -> Built:
         """What it has compiled.
@@ -39,9 +40,9 @@ class Tuner:
         Raises:
             TunerFailureError: it compiled nothing, or not in time.
         """
-        deadline = time.monotonic() + timeout_s
+        deadline_s = time.monotonic() + timeout_s
         while True:
-            message = self._hear(deadline)
+            message = self._hear(deadline_s)
             if message.phase is not None:
                 on_phase(message.phase)
             if message.built is not None:
@@ -65,18 +66,14 @@ class Tuner:
             raise TunerFailureError("crashed", "the tuner answered something else than a timing")
         return message.period_ns
 
-    def _hear(self, deadline: float) -> Message:
-        while b"\n" not in self._buffered:
-            with DefaultSelector() as selector:
-                selector.register(self._child.reports, EVENT_READ)
-                if not selector.select(max(0.0, deadline - time.monotonic())):
-                    raise TunerFailureError("timed_out", "the tuner did not answer in time")
-            chunk = os.read(self._child.reports.fileno(), 65536)
-            if not chunk:
-                raise self._ended()
-            self._buffered += chunk
-        line, _, self._buffered = self._buffered.partition(b"\n")
-        message = Message.loads(line.decode())
+    def _hear(self, deadline_s: float) -> Message:
+        try:
+            line = self._lines.next(deadline_s)
+        except TimeoutError:
+            raise TunerFailureError("timed_out", "the tuner did not answer in time") from None
+        if line is None:
+            raise self._ended()
+        message = decode(Message, line)
         if message.status is not None:
             raise TunerFailureError(message.status, message.reason)
         return message
@@ -93,7 +90,7 @@ def tuner(request: Request) -> Iterator[Tuner]:
     It takes only the memory that it needs, so that several may live side by side.
     """
     path = Path(request.folder) / f"{request.attempt}.json"
-    path.write_text(request.dumps(), encoding="utf-8")
+    path.write_bytes(encode(request))
     environment = worker_environment(request.job, os.environ)
     environment["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
     with reporting_child("kit.runner.tuner", path, environment, subprocess.PIPE) as child:

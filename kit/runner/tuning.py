@@ -81,7 +81,9 @@ def tune(job: Job, on_phase: OnPhase) -> tuple[Tuning, str]:
     Raises:
         TunerFailureError: the first attempt compiled nothing, or no program could be timed.
     """
-    with tempfile.TemporaryDirectory(prefix="gemm-kit-tuner-") as folder, ExitStack() as living:
+    # What a tuner started may be writing still: that must not hide what was settled.
+    scratch = tempfile.TemporaryDirectory(prefix="gemm-kit-tuner-", ignore_cleanup_errors=True)
+    with scratch as folder, ExitStack() as living:
         attempts, candidates = _attempts(job, folder, living, on_phase)
         on_phase("tune: compare")
         periods = race(attempts)
@@ -89,7 +91,11 @@ def tune(job: Job, on_phase: OnPhase) -> tuple[Tuning, str]:
         chosen = choose(candidates)
         if chosen is None:
             raise TunerFailureError("crashed", "no program could be timed")
-        built = next(a.built for a in attempts if chosen in _of(a, candidates))
+        built = next(
+            attempt.built
+            for attempt in attempts
+            if attempt.built.candidates[0].attempt == chosen.attempt
+        )
         text, reason = _results(built.results.get(chosen.implementation))
     tuning = Tuning(
         implementation=chosen.implementation,
@@ -99,11 +105,6 @@ def tune(job: Job, on_phase: OnPhase) -> tuple[Tuning, str]:
         candidates=candidates,
     )
     return tuning, text
-
-
-def _of(attempt: Attempt, candidates: tuple[Candidate, ...]) -> list[Candidate]:
-    number = attempt.built.candidates[0].attempt
-    return [candidate for candidate in candidates if candidate.attempt == number]
 
 
 def _attempts(
@@ -182,7 +183,8 @@ def _missing(request: Request, reason: str) -> Candidate:
 def race(attempts: list[Attempt]) -> dict[str, float]:
     """Median period in ns of every program, by the name of its HLO, each timed in turn.
 
-    A program whose process fails on the way is left out.
+    The programs of a process that fails on the way are left out. It is asked nothing more: what it
+    says next may be the late answer to another question.
     """
     entrants: dict[str, tuple[Tuner, Implementation]] = {}
     for attempt in attempts:
@@ -190,13 +192,19 @@ def race(attempts: list[Attempt]) -> dict[str, float]:
             if candidate.hlo is not None and not candidate.reason:
                 entrants.setdefault(candidate.hlo, (attempt.tuner, candidate.implementation))
     times: dict[str, list[float]] = {name: [] for name in entrants}
+    lost: set[Tuner] = set()
     for _ in range(_ROUNDS):
-        for name, (process, implementation) in tuple(entrants.items()):
-            try:
-                times[name].append(process.period_ns(implementation))
-            except TunerFailureError:
-                del entrants[name]
-    return {name: statistics.median(times[name][1:]) for name in entrants}
+        for name, (process, implementation) in entrants.items():
+            if process not in lost:
+                try:
+                    times[name].append(process.period_ns(implementation))
+                except TunerFailureError:
+                    lost.add(process)
+    return {
+        name: statistics.median(times[name][1:])
+        for name, (process, _) in entrants.items()
+        if process not in lost
+    }
 
 
 def with_periods(
@@ -215,7 +223,7 @@ def with_periods(
             seen[name] = candidate.attempt
             done.append(replace(candidate, period_ns=periods[name]))
         else:
-            done.append(replace(candidate, reason="its process ended while it was timed"))
+            done.append(replace(candidate, reason="its process failed while programs were timed"))
     return tuple(done)
 
 

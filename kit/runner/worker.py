@@ -29,6 +29,7 @@ from kit.evidence import (
 )
 from kit.fill import fill_seed, sample_seed
 from kit.plan import RunPlan
+from kit.records import decode, encode
 from kit.ruleset import ruleset
 from kit.runner.failure import failure
 from kit.runner.job import Job, Report, ended, entered
@@ -64,11 +65,11 @@ def main(task: "Task | None" = None) -> int:
 
     `task` is what to do with it: measure, unless another process module says otherwise.
     """
-    job = Job.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    with os.fdopen(int(sys.argv[2]), "w", encoding="utf-8") as reports:
+    job = decode(Job, Path(sys.argv[1]).read_bytes())
+    with os.fdopen(int(sys.argv[2]), "wb") as reports:
 
         def send(report: Report) -> None:
-            reports.write(report.dumps())
+            reports.write(encode(report))
             reports.flush()
 
         try:

@@ -20,7 +20,7 @@ from battery.forging import (
     time_line,
 )
 from battery.registry import manipulation
-from bundles import with_plan
+from bundles import slope_by_its_warm_up, with_plan
 from kit.timeline import window_edges
 from kit.trace import ENERGY, POWER, POWER_COUNTERS_NS, WINDOWS
 
@@ -203,7 +203,7 @@ def everything_inflated_consistently(bundle, factor):
             enqueue_end_ns=lambda v: np.maximum(edges[1:] - (edges[1:] - v) / factor, first),
         )(run)
 
-    return runs(_more_launches(bundle, factor), later)
+    return runs(_more_launches(bundle, factor), later, slope_by_its_warm_up)
 
 
 @manipulation("GK502", "M18", variants={"x1.2": {"factor": 1.2}, "x10": {"factor": 10}})

@@ -2,8 +2,8 @@
 
     python tests/benchmarks/overhead.py BUNDLE... [--json FILE]
 
-Reads bundles, measures nothing. `÷ kernel` is the period over the kernels' time in the trace, at
-the clock of each, and the largest of all runs; other figures are those of the median run.
+Reads bundles, measures nothing. `÷ kernel` is the mean period over the median kernel of the trace,
+each at the clock that it met, and the largest of all runs; other figures are the median run's.
 """
 
 import argparse

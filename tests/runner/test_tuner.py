@@ -8,7 +8,11 @@ import pytest
 from fakes import FakeBackend
 from hlo_texts import library_gemms, plain_dots
 from kit.bundle.layout import hlo_name
+from kit.bundle.reader import MAXIMUM_HLO_BYTES
+from kit.errors import MeasurementError
+from kit.records import decode, encode
 from kit.runner.dispatch import Handover
+from kit.runner.failure import failure
 from kit.runner.job import Job
 from kit.runner.tuner import serve
 from kit.runner.tuner_messages import Message, Request
@@ -63,6 +67,47 @@ def test_what_cannot_be_read_is_not_timed(tmp_path):
     assert "does not begin an HLO module" in built.candidates[1].reason
 
 
+def test_a_program_too_large_for_a_bundle_ends_the_first_tuner(tmp_path):
+    text = LIBRARY + " " * MAXIMUM_HLO_BYTES
+    backend = FakeBackend(programs={"library": (text, 0.001), "triton": (text, 0.001)})
+    with pytest.raises(MeasurementError, match="bytes; 8388608 are allowed") as caught:
+        served(tmp_path, backend)
+    status, reason = failure(caught.value)
+    assert status == "unsupported"
+    assert "backend.dispatch=single" in reason
+    assert [event[0] for event in backend.events] == ["compile", "compile"]
+
+
+def test_one_program_that_is_small_enough_is_timed(tmp_path):
+    text = LIBRARY + " " * MAXIMUM_HLO_BYTES
+    backend = FakeBackend(programs={"library": (text, 0.001), "triton": (TRITON, 0.001)})
+    _, built = served(tmp_path, backend)
+    assert "MeasurementError: unsupported: the program's HLO" in built.candidates[0].reason
+    assert built.candidates[1].reason == ""
+
+
+@pytest.mark.parametrize(("failing", "other"), [("library", "triton"), ("triton", "library")])
+def test_what_cannot_be_launched_leaves_the_other_to_be_timed(tmp_path, failing, other):
+    refusal = RuntimeError("RESOURCE_EXHAUSTED: no room for a temporary\nmore")
+    programs = {"library": (LIBRARY, 0.002), "triton": (TRITON, 0.002)}
+    backend = FakeBackend(programs=programs | {failing: (programs[failing][0], refusal)})
+    sent, built = served(tmp_path, backend, [f"{other}\n"])
+    reasons = {c.implementation: c.reason for c in built.candidates}
+    said = "RuntimeError: RESOURCE_EXHAUSTED: no room for a temporary"
+    assert reasons == {failing: said, other: ""}
+    assert [c.hlo for c in built.candidates] == [hlo_name(LIBRARY), hlo_name(TRITON)]
+    assert sent[-1].period_ns == pytest.approx(2e6, rel=0.1)
+
+
+def test_nothing_launched_is_the_tuners_end(tmp_path):
+    programs = {
+        "library": (LIBRARY, RuntimeError("INTERNAL: no such rank")),
+        "triton": (TRITON, RuntimeError("RESOURCE_EXHAUSTED: no room")),
+    }
+    with pytest.raises(RuntimeError, match="no room"):
+        served(tmp_path, FakeBackend(programs=programs))
+
+
 def test_nothing_compiled_is_the_first_ones_fault(tmp_path):
     refusal = RuntimeError("INTERNAL: nothing works")
     with pytest.raises(RuntimeError, match="nothing works"):
@@ -83,6 +128,6 @@ def test_the_first_attempt_settles_the_mode(tmp_path):
 
 def test_messages_survive_their_journey():
     backend_said = Message(status="out_of_memory", reason="2 sets need 5 bytes")
-    assert Message.loads(backend_said.dumps()) == backend_said
+    assert decode(Message, encode(backend_said)) == backend_said
     request = Request(job(), 2, ("triton",), ONE, "/folder")
-    assert Request.loads(request.dumps()) == request
+    assert decode(Request, encode(request)) == request

@@ -1,5 +1,8 @@
 """Tuning before a case's first run: who is timed, what all runs replay, and what goes wrong."""
 
+import errno
+import os
+import tempfile
 import time
 from contextlib import contextmanager
 from dataclasses import replace
@@ -148,7 +151,20 @@ def test_a_process_lost_in_the_race_is_left_out(device, tmp_path):
     device({"library": ("a", 2.0, {})}, {"library": ("b", None, {})})
     found, text = tune(job(tmp_path, "library", 2), print)
     assert text == "results of a"
-    assert found.candidates[1].reason == "its process ended while it was timed"
+    assert found.candidates[1].reason == "its process failed while programs were timed"
+
+
+@pytest.mark.parametrize(("late", "asked"), [("library", 1), ("triton", 2)])
+def test_a_process_that_answers_too_late_is_asked_nothing_more(device, tmp_path, late, asked):
+    """It would take the next question's answer for the one that it still owes."""
+    programs = {"library": ("a", 2.0, {}), "triton": ("t", 1.0, {})}
+    programs[late] = (programs[late][0], None, {})
+    log, _ = device(programs, {"library": ("b", 3.0, {})})
+    found, text = tune(job(tmp_path, attempts=2), print)
+    assert text == "results of b"
+    assert [entry[0] for entry in log].count(1) == asked
+    reason = "its process failed while programs were timed"
+    assert [c.reason for c in found.candidates] == [reason, reason, ""]
 
 
 def test_tuning_ends_when_its_time_is_up(device, tmp_path, monkeypatch):
@@ -184,6 +200,16 @@ def test_a_failed_tuning_fails_every_run_of_its_case(device, tmp_path, monkeypat
         report = tunings.run(job(tmp_path, number=number), print)
         assert (report.status, report.reason) == ("unsupported", "tuner: fp4 is unsupported")
     assert len(requests) == 1
+
+
+def test_a_folder_that_cannot_be_cleared_away_fails_no_tuning(device, tmp_path, monkeypatch):
+    def refuse(*_arguments, **_options):
+        raise OSError(errno.ENOTEMPTY, "Directory not empty")
+
+    device({"library": ("a", 2.0, {})})
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(os, "rmdir", refuse)
+    assert tune(job(tmp_path, "library", 1), print)[1] == "results of a"
 
 
 def test_without_attempts_no_tuner_runs(tmp_path, monkeypatch):

@@ -29,8 +29,9 @@ def test_deadlines_do_not_drift():
 
 @pytest.mark.parametrize(
     ("cost_ms", "period_ms", "sustained_ms"),
-    [(0, 20, 20), (4, 20, 20), (5, 20, 40), (15, 20, 80), (15, 200, 200), (5000, 20, 1280)],
-)
+    [(0, 20, 20), (4, 20, 20), (5, 20, 40), (15, 20, 80), (15, 200, 200), (5000, 20, 1280),
+     (5000, 200, 1600), (5000, 999, 1998), (5000, 1000, 1000)],
+)  # fmt: skip
 def test_a_period_is_doubled_until_a_burst_takes_a_fifth_of_it(cost_ms, period_ms, sustained_ms):
     now = SimpleNamespace(ns=0)
 

@@ -10,6 +10,7 @@ import pytest
 
 from kit.errors import MeasurementError
 from kit.system import DeviceAddress
+from processes import many_descriptors
 from sampling import metric, wait_until
 
 H200 = DeviceAddress("0000:00:06.0", "GPU-00000000-0000-0000-0000-000000000001")
@@ -29,7 +30,7 @@ def test_a_sampler_that_is_killed_is_an_error_when_read_and_in_the_record(nvml_m
     sampler = start()
     wait_until(lambda: len(sampler.read("clocks.csv")) > 3)
     os.kill(sampler.pid, signal.SIGKILL)
-    wait_until(lambda: sampler.fault() is not None)
+    wait_until(lambda: not is_running(sampler.pid))
     with pytest.raises(MeasurementError, match="sampler ended with signal 9"):
         sampler.read("clocks.csv")
     record = sampler.stop()
@@ -38,12 +39,17 @@ def test_a_sampler_that_is_killed_is_an_error_when_read_and_in_the_record(nvml_m
     assert "signal 9" in metric(record, "graphics_mhz").reason
 
 
+def test_a_sampler_is_heard_beyond_a_thousand_descriptors(start):
+    with many_descriptors():
+        assert is_running(start("host", DeviceAddress(None, None)).pid)
+
+
 def test_an_interrupt_does_not_end_the_sampler(nvml_machine, start):
     nvml_machine().device()
     sampler = start()
     os.kill(sampler.pid, signal.SIGINT)
     time.sleep(0.3)
-    assert sampler.fault() is None
+    assert is_running(sampler.pid)
     assert os.getpgid(sampler.pid) != os.getpgid(0), "Ctrl-C would reach it"
 
 

@@ -1,6 +1,7 @@
 """The load does not lie where the run says it did.
 
 ## What it checks
+The first launch follows the idle phase at once.
 Between the last drained moment and the start of the cool-down the device did nothing but the host
 slope: so many launches as last a second by the host's estimate over the warm-up, in the edition's
 number of spans, at the measured period. Where the registers of the GPU are known and the load
@@ -25,6 +26,7 @@ Fails: the same slope and 4.9 s; or 500 W half a second after the cool-down bega
 a second after it.
 """
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -36,8 +38,8 @@ from kit.clock_events import POWER_CAP
 from kit.gpu_registers import registers_of
 from kit.ruleset import Ruleset
 from kit.stability import IDLE_NS, level
-from kit.timeline import launches_of, mean_period_ns, rows_of_phase, share_with, within
-from kit.trace import CLOCKS, POWER, WARM_UP, WINDOWS, place_of
+from kit.timeline import host_period_ns, mean_period_ns, share_with, within
+from kit.trace import CLOCKS, POWER, WINDOWS, place_of
 
 
 @rule("GK318", "load-misplaced", clauses=("M11", "M14", "M23"), since="2026.1")
@@ -46,6 +48,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     only_on_gpu(bundle, "the edges of a load in a GPU's power")
 
     def judge(run: MeasuredRun) -> Iterator[Finding]:
+        yield from _start(run, rules)
         if run.document.timing.method == "cuda_events":
             yield from _slope(run, rules)
         if registers_of(run.device) is not None:
@@ -55,25 +58,34 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     yield from judge_runs(bundle, judge)
 
 
+def _start(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
+    waited_ns = run.document.timing.start.before_ns - run.document.phases.idle_end_ns
+    if waited_ns > rules.idle_to_start_s * 1e9:
+        found = f"{waited_ns * 1e-9:.3f} s after the idle phase"
+        required = f"at most {rules.idle_to_start_s:g} s after it"
+        yield Finding(run.at("timing.start"), found, required)
+
+
 def _slope(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
     slope = next((c for c in run.document.timing.controls if c.name == "host_slope"), None)
     if slope is None:
         raise Unproven("control host_slope is missing")
     windows, period_ns = run.table(WINDOWS.file), mean_period_ns(run.profiling_windows())
-    warm = rows_of_phase(windows, WARM_UP)
+    estimated_ns = host_period_ns(windows)
     per_call = run.document.executable.gemms_per_call
     place = run.at("timing.controls.host_slope")
-    if len(warm):
-        host_ns = int(warm["enqueue_end_ns"][-1] - warm["enqueue_start_ns"][0])
-        wanted = rules.slope_s * 1e9 * launches_of(warm) / max(1, host_ns)
+    if estimated_ns is not None:
+        wanted = math.ceil(rules.slope_s * 1e9 / estimated_ns / per_call) * per_call
         allowed = rules.slope_launches_difference * wanted + per_call
         if abs(slope.launches - wanted) > allowed:
             required = f"{wanted:.0f} within {allowed:.0f}: {rules.slope_s:g} s by the warm-up"
             yield Finding(place, f"{slope.launches} launches", required)
     phases, timing = run.document.phases, run.document.timing
+    call_ns = per_call * period_ns
     gap_ns = phases.cool_down_start_ns - timing.end.after_ns
     spans_ns = rules.slope_spans * slope.launches * period_ns
-    if abs(gap_ns - spans_ns) > rules.slope_gap_difference * spans_ns + rules.slope_gap_s * 1e9:
+    allowed_ns = rules.slope_gap_difference * spans_ns + rules.slope_gap_s * 1e9 + call_ns
+    if abs(gap_ns - spans_ns) > allowed_ns:
         found = f"{gap_ns * 1e-9:.3f} s after timing.end"
         required = f"{spans_ns * 1e-9:.3f} s: {rules.slope_spans} spans of the slope"
         yield Finding(run.at("phases.cool_down_start_ns"), found, required)

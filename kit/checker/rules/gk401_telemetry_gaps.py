@@ -4,8 +4,8 @@
 The plan samples clocks and power at least as often as the edition asks for. They were sampled
 throughout profiling: from its begin to its end no stretch without a sample is longer than the
 edition's number of sampling periods, or of seconds if that is more. There are nearly as many
-samples as the period makes, and enough of the clock. Graphics clock, memory clock, event reasons,
-power and GPU temperature are all there.
+samples as the period makes, as far apart as it says, and enough of the clock. Graphics clock,
+memory clock, event reasons, power and GPU temperature are all there.
 
 ## Why it matters
 Averages over half of the windows can be those of the better half. A period of seconds is a gap that
@@ -24,6 +24,8 @@ Fails: a second without samples in the middle; or every other sample of those 63
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from kit.bundle.layout import PLAN
 from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, Unproven, rule
@@ -31,7 +33,7 @@ from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
 from kit.plan import Telemetry
 from kit.ruleset import Ruleset
 from kit.timeline import largest_gap_ns, within
-from kit.trace import CLOCKS, POWER
+from kit.trace import CLOCKS, POWER, Table
 
 _REQUIRED = (
     (CLOCKS.file, ("graphics_mhz",)),
@@ -71,8 +73,9 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
                 place = run.at(f"column t_ns from {at_ns}", file)
                 required = f"at most {longest_ns} ns"
                 yield Finding(place, f"{gap_ns} ns without a sample", required)
-            wanted = (end_ns - start_ns) / periods[file]
-            held = len(within(table, start_ns, end_ns))
+            inside = within(table, start_ns, end_ns)
+            yield from _spacing(run, file, inside, rules)
+            wanted, held = (end_ns - start_ns) / periods[file], len(inside)
             if held < rules.samples_least * wanted - 1:
                 required = f"{wanted:.0f}, one every {periods[file]} ns, or nearly as many"
                 yield Finding(run.at("rows inside profiling", file), str(held), required)
@@ -85,6 +88,18 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
                 raise Unproven(f"{file} lacks {' and '.join(columns)}")
 
     yield from judge_runs(bundle, judge)
+
+
+def _spacing(run: MeasuredRun, file: str, rows: Table, rules: Ruleset) -> Iterator[Finding]:
+    """The sampler sleeps from one multiple of its period to the next, by the same clock."""
+    if len(rows) < 2:
+        return
+    middle_ns, period_ns = float(np.median(np.diff(rows["t_ns"]))), run.sampling_periods_ns[file]
+    if abs(middle_ns - period_ns) > rules.sampling_difference * period_ns:
+        required = f"{period_ns} ns within {rules.sampling_difference:.1%}"
+        yield Finding(
+            run.at("column t_ns", file), f"{middle_ns:.0f} ns from one to the next", required
+        )
 
 
 def _planned(planned: Telemetry, rules: Ruleset) -> Iterator[Finding]:

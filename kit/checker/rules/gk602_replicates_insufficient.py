@@ -2,8 +2,9 @@
 
 ## What it checks
 In the closed division every case has the edition's minimum of measured runs on each device. In both
-divisions the range of a case's mean periods over their median is within the edition's limit; beyond
-it the open division warns.
+divisions the range of a case's mean periods on one device over their median is within the edition's
+limit; beyond it the open division warns. Devices that differ by more from one another are a
+warning: parts of one product do.
 
 ## Why it matters
 Fresh processes choose other kernels, other addresses and meet other temperatures. One run says
@@ -25,7 +26,16 @@ from collections.abc import Iterator
 from kit.bundle.layout import case_file
 from kit.bundle.reader import Bundle
 from kit.checker.recomputed import recompute
-from kit.checker.rule import Finding, NotApplicable, Unproven, methodology_severity, rule
+from kit.checker.rule import (
+    Finding,
+    NotApplicable,
+    Severity,
+    Unproven,
+    methodology_severity,
+    rule,
+)
+from kit.evidence import CaseMetrics
+from kit.metrics import derive_case
 from kit.ruleset import Ruleset
 
 
@@ -41,15 +51,24 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     unproven: list[str] = []
     for case in recompute(bundle):
         unproven.extend(case.unproven)
-        found = case.metrics.replicate_range
-        if found is not None and not found <= rules.replicate_range:
-            periods = [run.mean_period_ns for run in case.metrics.runs]
-            shown = f"{min(periods):.6g} to {max(periods):.6g} ns, a range of {found:.2%}"
-            required = f"at most {rules.replicate_range:.1%}"
-            severity = methodology_severity(bundle)
-            yield Finding(case_file(case.case.id), shown, required, severity)
+        measured = case.metrics.runs
+        devices = sorted({run.device for run in measured})
+        for device in devices:
+            own = derive_case(case.case.id, tuple(r for r in measured if r.device == device))
+            yield from _range(own, f"on {device}", methodology_severity(bundle), rules)
+        if len(devices) > 1:
+            yield from _range(case.metrics, f"on {len(devices)} devices", "warn", rules)
     if unproven:
         raise Unproven(unproven[0])
+
+
+def _range(case: CaseMetrics, where: str, severity: Severity, rules: Ruleset) -> Iterator[Finding]:
+    found = case.replicate_range
+    if found is not None and not found <= rules.replicate_range:
+        periods = [run.mean_period_ns for run in case.runs]
+        shown = f"{min(periods):.6g} to {max(periods):.6g} ns {where}, a range of {found:.2%}"
+        required = f"at most {rules.replicate_range:.1%}"
+        yield Finding(case_file(case.id), shown, required, severity)
 
 
 def _counts(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:

@@ -135,15 +135,6 @@ class Sampler:
         """Every table that is sampled, by file name, with all rows so far."""
         return {place.file: self.read(place.file) for place in self._places}
 
-    def fault(self) -> str | None:
-        """What is wrong now: the sampler ended, or a reading has blocked for over 2 s."""
-        if self._process is None or self._record is not None:
-            return None
-        ended = self._process.ended()
-        blocked = [f"{file} gives no sign of life for {since / 1e9:.1f} s"
-                   for file, since in self._blocked().items()]  # fmt: skip
-        return ended or (f"telemetry: {', '.join(blocked)}" if blocked else None)
-
     def stop(self) -> TelemetryRecord:
         """End the sampler, keep its tables in memory and say how well it kept its schedule.
 

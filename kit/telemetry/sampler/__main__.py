@@ -14,10 +14,11 @@ from pathlib import Path
 from time import monotonic_ns
 
 from kit.errors import KitError
+from kit.records import decode, encode
 from kit.system import DeviceAddress
 from kit.telemetry import Source, source
 from kit.telemetry.sampler.lane import Cadence, Lane, sustainable_period_ns
-from kit.telemetry.sampler.messages import Answer, Farewell, Job, SeriesPlace, decode, encode
+from kit.telemetry.sampler.messages import Answer, Farewell, Job, SeriesPlace
 from kit.telemetry.sampler.series import SeriesWriter, series_path
 from kit.trace import TELEMETRY_TABLES
 

@@ -15,7 +15,7 @@ from kit.telemetry.sampler.series import SeriesWriter
 Clock = Callable[[], int]
 _TRIAL_BURSTS = 20
 _TRIAL_LIMIT_NS = 2_000_000_000
-_LONGEST_PERIOD_NS = 1_000_000_000
+_DOUBLED_BELOW_NS = 1_000_000_000
 _BURST_SHARE = 5
 """A burst may take one part in so many of its period; polling more would change the patient."""
 
@@ -35,9 +35,10 @@ class Cadence:
 
 
 def sustainable_period_ns(read: Reader, period_ns: int, clock: Clock = monotonic_ns) -> int:
-    """Double the period until the 95th percentile of trial bursts takes a fifth of it, up to 1 s.
+    """Double the period until the 95th percentile of trial bursts takes at most a fifth of it.
 
-    Trial bursts that fail say nothing about their cost and are left out.
+    A second or more is not doubled, so that doubling stays below 2 s. Trial bursts that fail say
+    nothing about their cost and are left out.
     """
     costs = []
     begin = clock()
@@ -51,7 +52,7 @@ def sustainable_period_ns(read: Reader, period_ns: int, clock: Clock = monotonic
         if clock() - begin > _TRIAL_LIMIT_NS:
             break
     cost = sorted(costs)[len(costs) * 95 // 100 - 1] if costs else 0
-    while cost * _BURST_SHARE > period_ns and period_ns < _LONGEST_PERIOD_NS:
+    while cost * _BURST_SHARE > period_ns and period_ns < _DOUBLED_BELOW_NS:
         period_ns *= 2
     return period_ns
 

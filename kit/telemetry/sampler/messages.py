@@ -1,13 +1,8 @@
 """What a sampler and its parent tell each other: one JSON document a line."""
 
-import json
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
 from kit.evidence import Metric
-from kit.records import from_json, to_json
-
-Message = TypeVar("Message")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +49,3 @@ class Farewell:
     """Last line from the sampler: the last failure of every table that had one."""
 
     failures: dict[str, str]
-
-
-def encode(message: object) -> bytes:
-    """The message as one line."""
-    return json.dumps(to_json(message)).encode() + b"\n"
-
-
-def decode(kind: type[Message], line: bytes) -> Message:
-    """The message of a line.
-
-    Raises:
-        ValueError: the line is no such message.
-    """
-    document: Any = json.loads(line)
-    return from_json(kind, document)

@@ -1,7 +1,6 @@
 """The sampler's process as its parent sees it: start, first answer, orderly or forced end."""
 
 import os
-import select
 import subprocess
 import tempfile
 from contextlib import suppress
@@ -9,7 +8,9 @@ from time import monotonic
 
 from kit import own_process
 from kit.errors import MeasurementError, UsageError
-from kit.telemetry.sampler.messages import Answer, Farewell, Job, decode, encode
+from kit.lines import Lines
+from kit.records import decode, encode
+from kit.telemetry.sampler.messages import Answer, Farewell, Job
 
 _STOP_S = 5.0
 
@@ -86,22 +87,18 @@ class SamplerProcess:
 
     def _first_answer(self, timeout_s: float) -> Answer:
         stdout = self._process.stdout
-        received = b""
-        deadline = monotonic() + timeout_s
-        while stdout is not None and not received.endswith(b"\n"):
-            left = deadline - monotonic()
-            if left <= 0 or not select.select([stdout], [], [], left)[0]:
-                raise MeasurementError(
-                    f"the telemetry sampler was not ready within {timeout_s:g} s"
-                    f"{self._last_words()}",
-                    hint="see whether nvidia-smi answers",
-                )
-            part = os.read(stdout.fileno(), 65536)
-            if not part:
-                self._process.wait(_STOP_S)
-                raise MeasurementError(self.ended() or "the telemetry sampler said nothing")
-            received += part
-        answer = decode(Answer, received)
+        assert stdout is not None  # noqa: S101 - it was started with a pipe
+        try:
+            line = Lines(stdout.fileno()).next(monotonic() + timeout_s)
+        except TimeoutError:
+            raise MeasurementError(
+                f"the telemetry sampler was not ready within {timeout_s:g} s{self._last_words()}",
+                hint="see whether nvidia-smi answers",
+            ) from None
+        if line is None:
+            self._process.wait(_STOP_S)
+            raise MeasurementError(self.ended() or "the telemetry sampler said nothing")
+        answer = decode(Answer, line)
         if answer.problem is not None:
             self._process.wait(_STOP_S)
             kind = UsageError if self._process.returncode == UsageError.exit_code else None

@@ -19,6 +19,7 @@ from bundles import (
     without_table,
 )
 from forgeries import first_second_longer, front_loaded, redistributed
+from kit.timeline import profiling_interval
 
 CODE = "GK317"
 
@@ -60,6 +61,23 @@ def test_a_clock_that_falls_without_the_period_is_memorys(drop, wanted):
 
     bundle = with_column(honest_gpu(), DECODE, 1, "clocks.csv", "graphics_mhz", lower)
     assert outcome(CODE, bundle) == wanted
+
+
+@pytest.mark.parametrize(("lower", "wanted"), [(0.98, "fail"), (0.995, "pass")])
+def test_a_clock_that_was_lower_in_the_warm_up_explains_no_longer_windows(lower, wanted):
+    """Time moved from profiling to the warm-up, with a clock to match: 2 % by the cycles' law."""
+
+    def change(run):
+        start_ns = int(run.document.timing.start.after_ns)
+        profiling_ns, _ = profiling_interval(run.document.timing, run.tables["windows.csv"])
+        run = redistributed(run, lower)
+        clocks = run.tables["clocks.csv"]
+        warm = (clocks["t_ns"] >= start_ns) & (clocks["t_ns"] < profiling_ns)
+        mhz = np.where(warm, clocks["graphics_mhz"] * lower, clocks["graphics_mhz"])
+        columns = clocks.columns | {"graphics_mhz": mhz.astype(np.int64)}
+        return replace(run, tables=run.tables | {"clocks.csv": replace(clocks, columns=columns)})
+
+    assert outcome(CODE, with_run(honest_gpu(), DECODE, 1, change)) == wanted
 
 
 def test_a_device_that_waits_for_its_host_may_take_any_time():

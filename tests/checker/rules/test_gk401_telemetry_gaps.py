@@ -12,6 +12,7 @@ from bundles import (
     honest_gpu,
     outcome,
     result,
+    with_column,
     with_field,
     with_plan,
     with_rows,
@@ -78,6 +79,7 @@ def test_fifty_clock_samples_are_the_edge(samples, wanted):
     table = honest_gpu().cases[DECODE].runs[0].tables["clocks.csv"]
     inside = np.flatnonzero((table["t_ns"] >= start) & (table["t_ns"] < end))
     kept = set(inside[np.linspace(0, len(inside) - 1, samples).astype(int)].tolist())
+    period_ns = round(np.median(np.diff(table["t_ns"][sorted(kept)])))
     inside = set(inside.tolist())
     bundle = with_rows(
         honest_gpu(), DECODE, 1, "clocks.csv",
@@ -86,7 +88,7 @@ def test_fifty_clock_samples_are_the_edge(samples, wanted):
 
     def slower(health):
         return tuple(
-            replace(entry, period_ns=55_000_000) if entry.table == "clocks.csv" else entry
+            replace(entry, period_ns=period_ns) if entry.table == "clocks.csv" else entry
             for entry in health
         )
 
@@ -160,6 +162,18 @@ def test_a_period_far_from_the_plans_is_no_measure_of_gaps(times, wanted):
         )
 
     bundle = with_field(honest_gpu(), GUIDELINE, 1, "telemetry.health", slower)
+    bundle = with_rows(
+        bundle, GUIDELINE, 1, "clocks.csv", lambda table: np.arange(len(table)) % times == 0
+    )
+    assert outcome(CODE, bundle) == wanted
+
+
+@pytest.mark.parametrize(("share", "wanted"), [(0.999, "pass"), (0.997, "fail"), (1.003, "fail")])
+@pytest.mark.parametrize("file", ["clocks.csv", "power.csv"])
+def test_samples_are_as_far_apart_as_their_period_says(file, share, wanted):
+    bundle = with_column(
+        honest_gpu(), GUIDELINE, 1, file, "t_ns", lambda t: (t[0] + (t - t[0]) * share).astype("i8")
+    )
     assert outcome(CODE, bundle) == wanted
 
 

@@ -83,3 +83,24 @@ def test_a_run_without_windows_proves_nothing():
     runs = (replace(first, tables=tables), *rest)
     broken = replace(bundle, cases=bundle.cases | {DECODE: replace(case, runs=runs)})
     assert outcome(CODE, broken) == "unproven"
+
+
+def test_devices_may_differ_where_each_agrees_with_itself():
+    """The second run moved to another device, 3 % slower there: two parts, not two results."""
+    bundle = with_range(0.06, "open")
+    case = bundle.cases[DECODE]
+    elsewhere = "gpu-0123456789ab"
+    moved = tuple(
+        replace(run, document=replace(run.document, device=elsewhere))
+        if run.document.number == 2
+        else run
+        for run in case.runs
+        if run.document.number != 3
+    )
+    (device,) = bundle.environment.devices
+    environment = replace(bundle.environment, devices=(device, replace(device, id=elsewhere)))
+    cases = bundle.cases | {DECODE: replace(case, runs=moved)}
+    bundle = rederived(replace(bundle, cases=cases, environment=environment))
+    assert outcome(CODE, bundle) == "warn"
+    (finding,) = findings(CODE, bundle)
+    assert "on 2 devices, a range of 2.9" in finding.found
