@@ -1,11 +1,12 @@
 """What would a plan take on one device: buffer sets, bytes, launches and at least how long?"""
 
+import math
 from dataclasses import dataclass
 
 from kit.gpu_table import GpuRow
 from kit.number_format import number_format
 from kit.plan import Case, RunPlan
-from kit.rotation import input_bytes, output_bytes, sets_required
+from kit.rotation import SHORTEST_GEMM_NS, input_bytes, output_bytes, sets_for, sets_required
 from kit.sol import speed_of_light
 
 
@@ -24,9 +25,11 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class CaseEstimate:
-    """One run of one case. A set's bytes are exact; a device loop may take more sets than `sets`.
+    """One run of one case: a set's bytes, and at least `sets`, at most `most_sets` of them.
 
-    `pool_bytes` counts the inputs and outputs of all `sets`, and `fits` goes by it.
+    The two differ where a device loop may run: it takes as many sets as the GEMM's own time asks
+    for, which only a pilot tells. `pool_bytes` and `most_pool_bytes` are the inputs and outputs of
+    so many. `fits` is true where the most fit, false where the least do not, null in between.
     Launches are the plan's minima. `sol_ns` bounds one launch from below at the test's clock (the
     product's peak tensor clock unless the plan fixes one); `shortest_s` bounds one run, compilation
     left out. Null: the device's figures are not known.
@@ -37,7 +40,9 @@ class CaseEstimate:
     input_bytes_per_set: int
     output_bytes_per_set: int
     sets: int | None
+    most_sets: int | None
     pool_bytes: int | None
+    most_pool_bytes: int | None
     fits: bool | None
     warm_up_launches: int
     profiling_launches: int
@@ -72,13 +77,20 @@ def _graphics_mhz(plan: RunPlan, row: GpuRow | None) -> int | None:
     return plan.test_type.clock_mhz or row.peak_tensor_clock_mhz or row.maximum_graphics_mhz
 
 
+def _highest_mhz(plan: RunPlan, row: GpuRow | None) -> int | None:
+    """A clock that the plan leaves free may be above the peak tensor clock under light load."""
+    if row is None:
+        return None
+    return plan.test_type.clock_mhz or row.maximum_graphics_mhz or row.peak_tensor_clock_mhz
+
+
 def _case(plan: RunPlan, case: Case, target: Target, graphics_mhz: int | None) -> CaseEstimate:
     row_format = number_format(case.number_format)
     inputs = input_bytes(case.workload, row_format)
     outputs = output_bytes(case.workload, row_format)
-    sets = None if target.cache_bytes is None else sets_required(inputs, target.cache_bytes)
+    sets, most_sets = _sets(plan, case, target, inputs)
     pool = None if sets is None else sets * (inputs + outputs)
-    known = pool is not None and target.memory_bytes is not None
+    most = None if most_sets is None else most_sets * (inputs + outputs)
     sol_ns = _sol_ns(case, target.row, graphics_mhz)
     return CaseEstimate(
         id=case.id,
@@ -86,13 +98,44 @@ def _case(plan: RunPlan, case: Case, target: Target, graphics_mhz: int | None) -
         input_bytes_per_set=inputs,
         output_bytes_per_set=outputs,
         sets=sets,
+        most_sets=most_sets,
         pool_bytes=pool,
-        fits=(pool or 0) <= (target.memory_bytes or 0) if known else None,
+        most_pool_bytes=most,
+        fits=_fits(pool, most, target.memory_bytes),
         warm_up_launches=plan.phases.warm_up_min_launches,
         profiling_launches=plan.phases.profiling_min_launches,
         sol_ns=sol_ns,
         shortest_s=_shortest_s(plan, sol_ns),
     )
+
+
+def _sets(plan: RunPlan, case: Case, target: Target, inputs: int) -> tuple[int | None, int | None]:
+    """The fewest and the most sets that a run may rotate.
+
+    What `auto` chooses on a GPU lies between: a single launch has a loop's fewest sets.
+    """
+    if target.cache_bytes is None:
+        return None, None
+    minimum = sets_required(inputs, target.cache_bytes)
+    on_gpu = plan.backend.platform != "cpu"
+    mode = plan.backend.dispatch
+    if mode == "auto":
+        mode = "device_loop" if on_gpu else "single"
+    fewest = sets_for(mode, minimum, math.inf)
+    if mode != "device_loop":
+        return fewest, fewest
+    if not on_gpu:
+        return fewest, None
+    bound_ns = _sol_ns(case, target.row, _highest_mhz(plan, target.row)) or 0.0
+    return fewest, sets_for(mode, minimum, max(SHORTEST_GEMM_NS, bound_ns))
+
+
+def _fits(least: int | None, most: int | None, memory_bytes: int | None) -> bool | None:
+    if memory_bytes is None or least is None:
+        return None
+    if least > memory_bytes:
+        return False
+    return True if most is not None and most <= memory_bytes else None
 
 
 def _sol_ns(case: Case, row: GpuRow | None, graphics_mhz: int | None) -> float | None:

@@ -8,12 +8,13 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from kit.errors import UsageError
 from kit.number_format import number_format
 from kit.records import from_json
-from kit.workload import Workload, with_batch
+from kit.workload import Workload, misnamed, with_batch
 
 Division = Literal["closed", "open"]
 Availability = Literal["available", "preview", "rdi"]
@@ -40,6 +41,11 @@ class Submission:
     availability: Availability
     system_id: str
     challenge: str | None
+
+    @property
+    def folder(self) -> PurePosixPath:
+        """Where the submitter's bundles from this system lie in a submission tree."""
+        return PurePosixPath(self.division, self.submitter, self.system_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +250,19 @@ class RunPlan:
         _require(runs <= MOST_RUNS, f"number of runs ({shown})", runs,
                  f"at most {MOST_RUNS}: make several bundles")  # fmt: skip
 
+    def require_names(self) -> None:
+        """Refuse, before anything is measured, a case that is called something else than it is.
+
+        Raises:
+            UsageError: says what the name must say.
+        """
+        for case in self.cases:
+            wanted = misnamed(case.workload)
+            place = f"case {case.id}: workload.name"
+            _require(not wanted, place, case.workload.name, wanted)
+            wanted = case_id(case.workload, case.number_format)
+            _require(case.id == wanted, "case id", case.id, wanted)
+
     def _validate_tuning(self) -> None:
         backend = self.backend
         attempts = backend.tuning_attempts
@@ -283,6 +302,11 @@ def _validate_case(case: Case) -> None:
                      f"a multiple of {multiple} for {row.name}")  # fmt: skip
 
 
+def case_id(work: Workload, number_format: str) -> str:
+    """What a case is called: workload, number format and layout."""
+    return f"{work.name}-{number_format}-{work.layout}"
+
+
 def _require(holds: bool, place: str, found: object, wanted: str) -> None:
     if not holds:
         raise UsageError(f"{place} is {found!r}", hint=f"must be {wanted}")
@@ -303,6 +327,5 @@ def build_cases(entries: list[Mapping[str, Any]]) -> tuple[Case, ...]:
             workload = with_batch(from_json(Workload, fields, "workload"))
         except ValueError as error:
             raise UsageError(str(error)) from None
-        name = f"{workload.name}-{row.name}-{workload.layout}"
-        cases.append(Case(name, workload, row.name))
+        cases.append(Case(case_id(workload, row.name), workload, row.name))
     return tuple(cases)

@@ -18,6 +18,8 @@ LOOP_TRIPS = 16
 """Trips of a device loop: handing over all sets once costs the host more than their GEMMs take."""
 LOOP_BODY_NS = 1_000_000
 """Device time of one trip's GEMMs that keeps its own 1 to 4 µs below half a per cent (H200)."""
+SHORTEST_GEMM_NS = 2_000
+"""A lower bound of any GEMM's time on a GPU: 128^3 takes 2.0 µs on an H200."""
 
 
 def input_bytes(workload: Workload, number_format: NumberFormat) -> int:

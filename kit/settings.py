@@ -9,12 +9,14 @@ from kit.errors import UsageError
 from kit.plan import RunPlan, build_cases
 from kit.records import to_json
 from kit.ruleset import CURRENT
+from kit.workload import sizes_said
 
 # Keys of the configuration that are not the plan's: where the bundle goes, and what cases are
 # made of.
 _BESIDE_THE_PLAN = ("output", "name")
 _INGREDIENTS = ("suite", "workload", "number_format")
 _PLAIN_INTERPOLATION = re.compile(r"\$\{[A-Za-z0-9_.]+\}")
+_DIGITS = re.compile(r"[0-9A-Fa-f]+", re.ASCII)
 _KEY = re.compile(r"[+~]*([^=]+)")
 
 
@@ -63,9 +65,8 @@ def settings(
         for key, value in resolved.items()
         if key not in _BESIDE_THE_PLAN and key not in _INGREDIENTS
     }
-    challenge = resolved["submission"]["challenge"]
-    if isinstance(challenge, str):
-        document["submission"] = {**resolved["submission"], "challenge": challenge.lower()}
+    challenge = _challenge(resolved["submission"]["challenge"], overrides)
+    document["submission"] = {**resolved["submission"], "challenge": challenge}
     document["edition"] = resolved["edition"] or CURRENT
     document["devices"] = _devices(resolved["devices"])
     document["cases"] = to_json(build_cases(_entries(resolved["suite"])))
@@ -78,6 +79,7 @@ def settings(
             raise _not_text(place)
     try:
         plan = RunPlan.from_json(document)
+        plan.require_names()
     except UsageError as error:
         problem = error.problem.removeprefix("plan: ")
         place, _, fault = problem.partition(": ")
@@ -107,12 +109,25 @@ def _refuse_idle_overrides(composed: Mapping[str, Any], keys: Mapping[str, str])
 def _refuse_false_name(composed: Mapping[str, Any], keys: set[str]) -> None:
     """A preset whose size was changed would still carry the preset's name."""
     name = str(composed["workload"].get("name"))
-    changed = sorted(keys & {f"workload.{size}" for size in ("m", "n", "k", "batch")})
+    said = sizes_said(name)
+    # `with_batch` tells it in a name that says one product's sizes.
+    fixed = ("m", "n", "k") if said is not None and said[0] == 1 else ("m", "n", "k", "batch")
+    changed = sorted(keys & {f"workload.{size}" for size in fixed})
     if changed and "workload.name" not in keys and "${" not in name:
         raise UsageError(
             f"{changed[0]} changes the size of the workload called {name}",
-            hint="start from workload=custom, or give workload.name too",
+            hint="choose workload=custom with workload.m, workload.n and workload.k, "
+            "or give workload.name too",
         )
+
+
+def _challenge(value: object, overrides: Sequence[str]) -> object:
+    """The nonce in lower case. One of digits is a number to Hydra, and is taken as it was typed."""
+    if isinstance(value, int | float):
+        given = [text for text in overrides if key_of(text) == "submission.challenge"]
+        typed = given[-1].partition("=")[2].strip() if given else ""
+        value = typed if _DIGITS.fullmatch(typed) else value
+    return value.lower() if isinstance(value, str) else value
 
 
 def _devices(value: object) -> object:

@@ -14,6 +14,7 @@ Operand = Literal["a", "b"]
 _FOUR = re.compile(r"_(\d{1,10})x(\d{1,10})x(\d{1,10})x(\d{1,10})\Z", re.ASCII)
 _THREE = re.compile(r"_(\d{1,10})x(\d{1,10})x(\d{1,10})\Z", re.ASCII)
 _SQUARE = re.compile(r"square_(\d{1,10})\Z", re.ASCII)
+_NUMBER = re.compile(r"\d{3,}", re.ASCII)
 _BATCH = re.compile(r"_batch(\d{1,10})\Z", re.ASCII)
 
 
@@ -66,6 +67,23 @@ def sizes_said(name: str) -> tuple[int, int, int, int] | None:
         return batch, m, n, k
     square = _SQUARE.search(rest)
     return None if square is None else (batch, *(int(square[1]),) * 3)
+
+
+def misnamed(work: Workload) -> str:
+    """What the workload's name would have to say instead of other sizes than it has; "" if none."""
+    wanted = (work.batch, work.m, work.n, work.k)
+    said = sizes_said(work.name)
+    if said == wanted or (said is None and _is_free(work.name, wanted)):
+        return ""
+    batch = f"batch {work.batch}, " if work.batch > 1 else ""
+    return f"a name that says {batch}M {work.m}, N {work.n}, K {work.k}, or no sizes"
+
+
+def _is_free(name: str, sizes: tuple[int, ...]) -> bool:
+    """Whether a name that says no sizes cannot be read as if it did."""
+    if name.startswith("square") and any(sign.isdigit() for sign in name):
+        return False
+    return all(number[0] in map(str, sizes) for number in _NUMBER.finditer(name))
 
 
 def with_batch(work: Workload) -> Workload:

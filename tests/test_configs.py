@@ -85,6 +85,8 @@ def test_a_custom_workload_is_named_by_its_size():
     ("workload", "name"),
     [
         ("workload=custom", "custom_24x40x56_batch8"),
+        ("workload=square_512", "square_512_batch8"),
+        ("workload=decode_1x4096x4096", "decode_1x4096x4096_batch8"),
         ("workload=batched_64x512x512x512", "batched_64x512x512x512"),
     ],
 )
@@ -185,6 +187,17 @@ def test_zero_fill_belongs_to_fixed_frequency():
 )
 def test_devices_may_be_written_as_hydra_likes_them(text, devices):
     assert plan_of("backend=cuda", f"devices={text}").devices == devices
+
+
+@pytest.mark.parametrize(
+    "nonce",
+    ["1234567890123456", "0012345678901234", "12345678901234e5", "1234567890e12345", "ABCDEF" * 3],
+)
+def test_a_challenge_is_what_was_typed(nonce):
+    for override in (f"submission.challenge={nonce}", f"++submission.challenge={nonce}"):
+        plan = plan_of("submission.challenge=ffffffffffffffff", override)
+        assert plan.submission.challenge == nonce.lower()
+        assert plan.overrides[-1] == override
 
 
 def test_interpolations_are_recorded_as_written_and_measured_as_meant():

@@ -1,14 +1,18 @@
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from kit.cli.run import compose
 from kit.estimate import Target, estimate
 from kit.gpu_table import rows
+from kit.plan import RunPlan
 
 (H200,) = (row for row in rows() if row.product == "H200 SXM")
 ON_H200 = Target(H200.product, H200.l2_bytes, H200.memory_bytes, H200)
 UNKNOWN = Target("unknown", None, None, None)
+SUBMISSIONS = Path(__file__).parents[1] / "submissions"
 
 
 def plan_of(*overrides):
@@ -51,6 +55,59 @@ def test_sets_and_bytes():
     assert case.sets == 15  # 120 MiB over 8 MiB
     assert case.pool_bytes == 15 * 2**24
     assert case.fits is True
+
+
+def test_a_device_loop_takes_sets_for_a_millisecond_of_gemms():
+    plan = plan_of("suite=square", "number_format=bf16", "backend=cuda")
+    cases = estimate(plan, ON_H200).cases
+    assert [(case.sets, case.most_sets) for case in cases] == [
+        (480, 500), (120, 500), (30, 499), (8, 63), (2, 8), (2, 2), (2, 2)
+    ]  # fmt: skip
+    for case in cases:
+        set_bytes = case.input_bytes_per_set + case.output_bytes_per_set
+        assert case.pool_bytes == case.sets * set_bytes
+        assert case.most_pool_bytes == case.most_sets * set_bytes
+
+
+@pytest.mark.parametrize(
+    ("mode", "backend", "sets"),
+    [
+        ("single", "cuda", (121, 121)),
+        ("unrolled", "cuda", (122, 122)),  # two calls of 61
+        ("device_loop", "cuda", (121, 500)),
+        ("auto", "cuda", (121, 500)),
+        ("auto", "cpu", (121, 121)),
+        ("device_loop", "cpu", (121, None)),
+    ],
+)
+def test_the_mode_decides_how_many_sets_there_may_be(mode, backend, sets):
+    plan = plan_of("number_format=bf16", f"backend={backend}", f"backend.dispatch={mode}")
+    cache = replace(ON_H200, cache_bytes=60 * 2**20 + 1)
+    (case,) = estimate(plan, cache).cases
+    assert (case.sets, case.most_sets) == sets
+
+
+@pytest.mark.parametrize(
+    ("memory_bytes", "fits"),
+    [(500 * 3 * 2**19, True), (500 * 3 * 2**19 - 1, None), (120 * 3 * 2**19, None),
+     (120 * 3 * 2**19 - 1, False), (None, None)],
+)  # fmt: skip
+def test_what_fits_fits_at_most(memory_bytes, fits):
+    plan = plan_of("number_format=bf16", "backend=cuda")
+    (case,) = estimate(plan, replace(ON_H200, memory_bytes=memory_bytes)).cases
+    assert case.fits is fits
+
+
+def test_what_was_measured_on_an_h200_lies_within_its_estimate():
+    found = set()
+    for bundle in SUBMISSIONS.glob("*/gemm-kit/h200-sxm/*"):
+        plan = RunPlan.from_json(json.loads((bundle / "data/plan.json").read_bytes()))
+        for case in estimate(plan, ON_H200).cases:
+            for run in (bundle / "data/cases" / case.id / "runs").glob("*/run.json"):
+                sets = json.loads(run.read_bytes())["rotation"]["sets"]
+                assert case.sets <= sets <= case.most_sets, case.id
+                found.add(sets > case.sets)
+    assert found == {True, False}
 
 
 def test_replicates_multiply_time_but_not_memory():

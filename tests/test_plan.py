@@ -6,7 +6,7 @@ from math import inf, nan
 
 import pytest
 
-from bundles import honest_cpu, honest_gpu, with_fields
+from bundles import honest_cpu, honest_gpu, outcome, with_fields
 from kit.bundle.documents import format_document, parse_document
 from kit.errors import UsageError
 from kit.evidence import Journal, Results
@@ -153,6 +153,31 @@ def test_k_holds_whole_blocks_of_scales():
         with_fields(PLAN, cases=(case,)).validate()
     assert caught.value.problem == "case w-mxfp8-nt: k is 48"
     assert caught.value.hint == "must be a multiple of 32 for mxfp8"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["square_64", "square_128", "w_64x64x64", "w_64x64x128", "w_64x64x64_batch8", "w_1x64x64x64",
+     "w_8x64x64x64", "layer_3", "layer_100", "square_", "square_1x", "w-64"],
+)  # fmt: skip
+@pytest.mark.parametrize("batch", [1, 8])
+def test_a_name_that_the_checker_would_refuse_is_refused_before_anything_is_measured(name, batch):
+    (case,) = build_cases([workload(batch=batch)])
+    work = replace(case.workload, name=name)
+    plan = with_fields(PLAN, cases=(replace(case, id=f"{name}-bf16-nn", workload=work),))
+    plan.validate()
+    if outcome("GK611", replace(honest_gpu(), plan=plan)) == "pass":
+        plan.require_names()
+    else:
+        with pytest.raises(UsageError, match=f"case {name}-bf16-nn: workload.name is '{name}'"):
+            plan.require_names()
+
+
+def test_a_case_is_called_by_name_format_and_layout():
+    plan = with_fields(PLAN, cases=(replace(PLAN.cases[1], id="decode-bf16-nt"),))
+    with pytest.raises(UsageError) as refusal:
+        plan.require_names()
+    assert str(refusal.value) == "case id is 'decode-bf16-nt' (must be decode-bf16-nn)"
 
 
 def test_a_case_is_found_by_its_name():

@@ -90,6 +90,22 @@ def _refused_as(kind: type[KitError], folder: Path) -> Iterator[None]:
         raise kind(f"{folder}/{error.problem}", hint=hint) from None
 
 
+def require_free(parent: Path, name: str) -> None:
+    """Refuse a place where no bundle can be made.
+
+    Raises:
+        UsageError: `name` is no bundle name, the place is in a bundle, or something lies there.
+    """
+    if not is_segment(name):
+        raise UsageError(
+            f"bundle name {name!r} will not do",
+            hint="lower-case letters, digits, . _ -, at most 64",
+        )
+    require_outside_bundles(parent / name)
+    if os.path.lexists(parent / name):
+        raise UsageError(f"{parent / name} exists", hint="choose another name or move it away")
+
+
 class BundleWriter:
     """A bundle being written below `parent`; nothing bears its name before `seal`.
 
@@ -99,18 +115,11 @@ class BundleWriter:
     """
 
     def __init__(self, parent: Path, name: str, bagging_date: date | None = None) -> None:
-        if not is_segment(name):
-            raise UsageError(
-                f"bundle name {name!r} will not do",
-                hint="lower-case letters, digits, . _ -, at most 64",
-            )
-        require_outside_bundles(parent / name)
+        require_free(parent, name)
         self.path = parent / name
         self.partial = parent / f"{PARTIAL}{name}"
         self._name = name
         self._date = bagging_date
-        if os.path.lexists(self.path):
-            raise UsageError(f"{self.path} exists", hint="choose another name or move it away")
         self._made = [folder for folder in (parent, *parent.parents) if not folder.exists()]
         try:
             with writable(parent):

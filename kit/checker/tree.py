@@ -60,7 +60,8 @@ def _identity(path: Path) -> object:
 
 def _below(root: Path) -> Iterator[Candidate]:
     if not root.is_dir():
-        yield Candidate(root, str(root), "not a bundle: is not a folder; unpack an archive first")
+        problem = "not a bundle: is not a folder; unpack an archive first"
+        yield Candidate(root, str(root), _part_of_a_bundle(root) or problem)
         return
     empty = True
     waiting = [root]
@@ -79,7 +80,16 @@ def _below(root: Path) -> Iterator[Candidate]:
         else:
             waiting.extend(folders)
     if empty:
-        yield Candidate(root, str(root), "no bundle here")
+        yield Candidate(root, str(root), _part_of_a_bundle(root) or "no bundle here")
+
+
+def _part_of_a_bundle(root: Path) -> str:
+    """What is wrong with a path such as `BUNDLE/data`; "" where no folder above is a bundle."""
+    for folder in root.absolute().parents:
+        if any(os.path.lexists(folder / mark) for mark in MARKS):
+            shown = folder if root.is_absolute() else os.path.relpath(folder)
+            return f"only part of a bundle: give {printable(str(shown))}"
+    return ""
 
 
 def _has_plan(folder: Path, folders: list[Path]) -> bool:

@@ -38,12 +38,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _drop_output()  # whoever read it went away
         return OUTPUT_CLOSED
-    except OSError as error:
-        if error.filename is not None or error.errno not in _FULL:
-            return report(error)
-        _drop_output()
-        problem = f"standard output cannot be written: {error.strerror}"
-        return report(KitError(problem, hint="make room, or send it elsewhere"))
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last line of defence
         return report(error)
     return code
@@ -56,6 +50,10 @@ def _drop_output() -> None:
 
 def report(error: BaseException) -> int:
     """Say on stderr in one line what ended a command; returns its exit code."""
+    if isinstance(error, OSError) and error.filename is None and error.errno in _FULL:
+        _drop_output()
+        problem = f"standard output cannot be written: {error.strerror}"
+        error = UsageError(problem, hint="make room, or send it elsewhere")
     if isinstance(error, KeyboardInterrupt):
         code, line = INTERRUPTED, "interrupted"
     elif isinstance(error, KitError):

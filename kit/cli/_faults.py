@@ -46,6 +46,15 @@ def _about_files(error: Exception) -> KitError:
     return UsageError(f"a configuration file is not YAML: {said}", hint="mend the file")
 
 
+def _inner_keys(configuration: Any, word: str) -> list[str]:
+    """Where a key that is none of the outermost stands in their groups: `workload.layout`."""
+    return [
+        f"{name}.{word}"
+        for name, group in configuration.items_ex(resolve=False)
+        if name != "hydra" and word in getattr(group, "keys", tuple)()
+    ]
+
+
 def _plain(error: Exception) -> bool:
     """Whether this is one of the plain ValueErrors that Hydra raises for a wrong command line."""
     return type(error) is ValueError and ("--" in str(error) or "Config group" in str(error))
@@ -71,6 +80,8 @@ def _about_key(cause: Any) -> UsageError:
         if not parent:
             known |= {folder.name for folder in CONFIGS.iterdir() if folder.is_dir()}
         nearest = did_you_mean(word, known - {"hydra"})
+        if not parent and cause.parent_node and (inner := _inner_keys(cause.parent_node, word)):
+            nearest = f"did you mean {' or '.join(inner)}?"
         return UsageError(f"{key} is unknown", hint=nearest)
     first = str(cause).splitlines()[0] if str(cause) else kind
     return UsageError(f"{key}: {first}", hint=_HELP)

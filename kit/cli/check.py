@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from kit.checker.worker import Request
 
 _EXIT_CODES = """\b
-Exit codes: 0 compliant, 1 not compliant, 2 wrong usage, or --csv or --index could
-not be written, 3 refused (malformed or unsafe), 4 internal error, 5 cannot decide,
-130 interrupted. Of many bundles the worst one counts, in the order 4, 3, 1, 5, 0."""
+Exit codes: 0 compliant, 1 not compliant, 2 wrong usage (a PATH that does not exist:
+nothing is judged), or standard output, --csv or --index could not be written,
+3 refused (malformed or unsafe), 4 internal error, 5 cannot decide, 130 interrupted.
+Of many bundles the worst one counts, in the order 4, 3, 1, 5, 0."""
 
 
 @click.command(epilog=_EXIT_CODES)

@@ -69,7 +69,7 @@ def _write(plan: RunPlan, path: Path) -> None:
 
 
 def _target(plan: RunPlan, device: str | None) -> Target:
-    from kit.gpu_table import rows
+    from kit.gpu_table import rows, rows_named
 
     if device is not None:
         by_name = {row.product.lower(): row for row in rows()}
@@ -77,10 +77,11 @@ def _target(plan: RunPlan, device: str | None) -> Target:
         if row is None:
             from kit.nearest import did_you_mean
 
-            names = {name: row.product for name, row in by_name.items()}
-            raise UsageError(
-                f"device {device!r} is unknown", hint=did_you_mean(device, names.values())
-            )
+            # `NVIDIA H200`, as the driver calls it, may be one of several products.
+            meant = " or ".join(sorted(row.product for row in rows_named(device)))
+            known = [row.product for row in rows()]
+            hint = f"did you mean {meant}?" if meant else did_you_mean(device, known)
+            raise UsageError(f"device {device!r} is unknown", hint=hint)
         return Target(row.product, row.l2_bytes, row.memory_bytes, row)
     if plan.backend.platform == "cpu":
         return _host()
@@ -110,12 +111,20 @@ def _table(plan: RunPlan, taken: Estimate) -> list[str]:
     lines += ["", f"For {taken.device}: {cache}{clock}.", f"{runs}{per_device}, {least}."]
     if taken.cache_bytes is None:
         lines.append("What is - depends on the GPU: --device 'H200 SXM' estimates for that one.")
-    lines += [
-        f"{case.id} does not fit: {_size(case.pool_bytes)} for {case.sets} sets."
-        for case in taken.cases
-        if case.fits is False
-    ]
-    return lines
+    if any(case.sets != case.most_sets for case in taken.cases):
+        lines.append("How many sets a device loop takes depends on the GEMM's own time.")
+    return [*lines, *filter(None, map(_misfit, taken.cases))]
+
+
+def _misfit(case: CaseEstimate) -> str:
+    """The line about a case that does not fit into the device's memory, or may not; else ""."""
+    if case.fits is False:
+        least = "" if case.sets == case.most_sets else "at least "
+        return f"{case.id} does not fit: {least}{_size(case.pool_bytes)} for {case.sets} sets."
+    if case.fits is None and case.most_pool_bytes is not None:
+        most = f"at most {_size(case.most_pool_bytes)} for {case.most_sets} sets"
+        return f"{case.id} may not fit: {most}."
+    return ""
 
 
 def _counted(count: int, noun: str) -> str:
@@ -125,14 +134,31 @@ def _counted(count: int, noun: str) -> str:
 def _row(case: CaseEstimate) -> tuple[str, ...]:
     return (
         case.id,
-        "-" if case.sets is None else str(case.sets),
+        _sets(case),
         _size(case.input_bytes_per_set),
         _size(case.output_bytes_per_set),
-        _size(case.pool_bytes),
+        _pool(case),
         f"{case.warm_up_launches}+{case.profiling_launches}",
         "-" if case.sol_ns is None else f"{case.sol_ns / 1e3:.2f} µs",
         f"{case.shortest_s:.1f} s",
     )
+
+
+def _sets(case: CaseEstimate) -> str:
+    if case.sets is None:
+        return "-"
+    if case.most_sets is None:
+        return f"{case.sets} or more"
+    return str(case.sets) if case.sets == case.most_sets else f"{case.sets} to {case.most_sets}"
+
+
+def _pool(case: CaseEstimate) -> str:
+    """What all sets take: the least, the most or both."""
+    if case.sets == case.most_sets:
+        return _size(case.pool_bytes)
+    if case.most_pool_bytes is None:
+        return f"at least {_size(case.pool_bytes)}"
+    return f"at most {_size(case.most_pool_bytes)}"
 
 
 def _aligned(row: Sequence[str], widths: Sequence[int]) -> list[str]:

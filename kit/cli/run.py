@@ -49,8 +49,9 @@ configuration asks for. That needs hydra-core: pip install 'gemm-kit[run]';
 
 \b
 Exit status: 0 measured and compliant, 1 measured but not compliant, 2 wrong use,
-4 internal error, 6 could not measure, 130 interrupted before anything was
-measured or before the verdict on it."""
+or standard output could not be written (stderr then names the bundle), 4 internal
+error, 6 could not measure, 130 interrupted before anything was measured or before
+the verdict on it."""
 
 
 @click.command(epilog=_MORE_HELP)
@@ -92,19 +93,25 @@ def read_plan(path: Path) -> RunPlan:
         raise UsageError(error.problem, hint=error.hint) from None
 
 
-def _measure(asked: Settings) -> int:
+def _measure(asked: Settings, job: str = "") -> int:
+    """Measure; `job` is what a sweep's job is told by."""
     from kit.runner.launcher import measure
 
+    def announce(bundle: Path) -> None:
+        try:
+            print(f"bundle: {bundle}", flush=True)
+        except OSError:  # what was measured must be found all the same
+            tell(f"gemm-kit: {bundle} is measured, but not judged")
+            raise
+        if job:
+            tell(f"gemm-kit: {bundle} is the bundle of {job}")
+
     interrupt_on_termination()  # here too: a sweep may call this in another process
-    outcome = measure(asked.plan, Path(asked.output), asked.name, _announce)
+    outcome = measure(asked.plan, Path(asked.output), asked.name, announce)
     if outcome.exit_code:
         why = f"gemm-kit check {outcome.bundle} says why"
         tell(f"gemm-kit: measured, but not compliant ({why})")
     return outcome.exit_code
-
-
-def _announce(bundle: Path) -> None:
-    print(f"bundle: {bundle}", flush=True)
 
 
 class _JobError(KitError):
@@ -122,6 +129,7 @@ def _configured(arguments: Sequence[str]) -> int:
     _need_hydra()
     _check(arguments)
     import hydra
+    from hydra.plugins.sweeper import Sweeper
 
     codes: list[int] = []
     faults: list[Exception] = []
@@ -132,7 +140,8 @@ def _configured(arguments: Sequence[str]) -> int:
         in_sweep = False
         try:
             in_sweep, overrides = _job_facts()
-            codes.append(_measure(_settings(config, overrides)))
+            job_name = " ".join(overrides) if in_sweep else ""
+            codes.append(_measure(_settings(config, overrides), job_name))
         except Exception as error:  # noqa: BLE001 - raised below, or reported
             faults.append(error)
             if not in_sweep:
@@ -141,6 +150,8 @@ def _configured(arguments: Sequence[str]) -> int:
         if in_sweep and codes[-1]:
             raise _JobError(codes[-1])
 
+    # Every sweeper calls this with the jobs that it is about to launch; Hydra's own composes them.
+    Sweeper.validate_batch_is_legal = _refuse_impossible_jobs  # type: ignore[method-assign,assignment]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # lets exceptions reach the code below
     sys.argv = ["gemm-kit run", *arguments]
     try:
@@ -173,6 +184,53 @@ def _words(overrides: Any) -> list[str]:
     return [str(word) for word in words]
 
 
+def _refuse_impossible_jobs(sweeper: Any, batch: Sequence[Sequence[str]]) -> None:
+    """Refuse a sweep before its first job is measured.
+
+    Raises:
+        UsageError: a job asks for what cannot be, or for the place of another one's bundle.
+    """
+    taken: set[Path] = set()
+    for overrides in batch:
+        job = " ".join(overrides)
+        try:
+            loader = sweeper.hydra_context.config_loader
+            config = loader.load_sweep_config(sweeper.config, list(overrides))
+            place = _possible_place(_own_settings(config))
+        except Exception as error:
+            fault = explained(error)
+            if not isinstance(fault, UsageError):
+                raise
+            raise UsageError(f"{job}: {fault.problem}", hint=fault.hint) from None
+        if place is None:
+            continue
+        if place in taken:
+            problem = f"{job}: another job would write {place} too"
+            raise UsageError(problem, hint="give each its own name, or none")
+        taken.add(place)
+
+
+def _possible_place(asked: Settings) -> Path | None:
+    """Where the bundle of what can be measured would lie; None where the time will name it."""
+    from kit.bundle.writer import require_free
+    from kit.runner.preflight import refuse_impossible
+
+    refuse_impossible(asked.plan)
+    if asked.name is None:
+        return None
+    parent = Path(asked.output, asked.plan.submission.folder)
+    require_free(parent, asked.name)
+    return parent / asked.name
+
+
+def _own_settings(config: "DictConfig") -> Settings:
+    """The settings of a configuration that still holds Hydra's own part."""
+    from omegaconf import OmegaConf
+
+    own = [str(key) for key in config if key != "hydra"]
+    return _settings(OmegaConf.masked_copy(config, own), _words(config.hydra.overrides.task))
+
+
 def _settings(config: "DictConfig", overrides: Sequence[str]) -> Settings:
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
@@ -195,7 +253,6 @@ def compose(overrides: Sequence[str], config_dir: Path | None = None) -> Setting
     _need_hydra()
     _check(overrides)
     import hydra
-    from omegaconf import OmegaConf
 
     words = list(overrides)
     if config_dir is not None:
@@ -207,9 +264,7 @@ def compose(overrides: Sequence[str], config_dir: Path | None = None) -> Setting
             config = hydra.compose(_CONFIG, words, return_hydra_config=True)
     except Exception as error:  # noqa: BLE001 - told apart there
         _raise_explained(error)
-    task = _words(config.hydra.overrides.task)
-    own = [str(key) for key in config if key != "hydra"]
-    return _settings(OmegaConf.masked_copy(config, own), task)
+    return _own_settings(config)
 
 
 def _raise_explained(error: Exception) -> NoReturn:

@@ -14,8 +14,9 @@ from kit.errors import BundleError, MeasurementError, UsageError
 _AUDITOR = "AUDITOR"
 """Stands for a name that a verdict does not hold."""
 _EXIT_CODES = """\b
-Exit codes: 0 signed, 2 wrong usage or key, 3 refused (malformed, unsafe, changed
-after it was sealed), 4 internal error, 5 there is no ssh-keygen."""
+Exit codes: 0 signed, 2 wrong usage or key, or output that cannot be written,
+3 refused (malformed, unsafe, changed after it was sealed), 4 internal error,
+5 there is no ssh-keygen."""
 
 
 @click.command(epilog=_EXIT_CODES)

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 _EXIT_CODES = """\b
 Exit codes: 0 verified; 1 not: unsigned, unknown key, invalid signature, changed
-content, or the verdict is another than compliant; 2 wrong usage; 3 refused
-(malformed or unsafe); 4 internal error; 5 cannot decide: there is no ssh-keygen."""
+content, or the verdict is another than compliant; 2 wrong usage, or output that
+cannot be written; 3 refused (malformed or unsafe); 4 internal error; 5 cannot
+decide: there is no ssh-keygen."""
 
 
 @click.command(epilog=_EXIT_CODES)

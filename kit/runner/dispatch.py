@@ -10,7 +10,7 @@ from kit.backends import Backend, Build
 from kit.evidence import Candidate, Dispatch
 from kit.plan import Backend as BackendPlan
 from kit.plan import DispatchMode, Fill, Implementation
-from kit.rotation import LOOP_BODY_NS, sets_for
+from kit.rotation import LOOP_BODY_NS, SHORTEST_GEMM_NS, sets_for
 from kit.ruleset import Ruleset
 from kit.timing import Clock
 
@@ -24,8 +24,6 @@ _SINGLE_GAP_NS = 5_000
 """What a GEMM launched on its own may lose between kernels: 5 µs for e4m3 and int8 at 4096^3 on an
 H200, 1 to 2 µs for others."""
 _GAP_SHARE = 0.01
-_SHORTEST_GEMM_NS = 2_000
-"""A lower bound of any GEMM's time on a GPU: 128^3 takes 2.0 µs on an H200."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +105,7 @@ class Chooser:
             found, _ = self._pilot(backend, "single", trial)
         mode, reason = choose(self.plan, found, self.rules)
         period_ns = math.inf
-        if mode == "device_loop" and trial.minimum_sets * _SHORTEST_GEMM_NS < LOOP_BODY_NS:
+        if mode == "device_loop" and trial.minimum_sets * SHORTEST_GEMM_NS < LOOP_BODY_NS:
             # The pilot of `single` took as long as the host: only a loop shows the GEMM's own time.
             looped, per_call = self._pilot(backend, mode, trial)
             period_ns = looped.period_ns / per_call

@@ -73,8 +73,7 @@ def measure(
     targets = _targets(plan)
     plan.require_runs(len(targets))
     plan = _without_uuids(plan)
-    submission = plan.submission
-    parent = output / submission.division / submission.submitter / submission.system_id
+    parent = output / plan.submission.folder
     started, base_ns = datetime.now(UTC), time.monotonic_ns()
     with ExitStack() as locks:
         for target in targets:

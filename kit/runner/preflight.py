@@ -17,20 +17,30 @@ def preflight(plan: RunPlan, environment: Mapping[str, str] = os.environ) -> Non
         UsageError: the plan or the environment asks for something that cannot be.
         MeasurementError: JAX is not installed.
     """
+    refuse_impossible(plan)
+    _refuse_hostile_environment(environment)
+    if find_spec("jax") is None:
+        raise MeasurementError("JAX is not installed", hint="pip install '.[run]' in the checkout")
+
+
+def refuse_impossible(plan: RunPlan) -> None:
+    """Refuse what no machine could measure, or no checker accept.
+
+    Raises:
+        UsageError: says what to choose instead.
+    """
     try:
         ruleset(plan.edition)
     except UndecidableError as error:
         raise UsageError(error.problem, hint=error.hint) from None
     plan.validate()
-    _refuse_hostile_environment(environment)
+    plan.require_names()
     if plan.backend.platform == "cpu":
         _refuse_gpu_only(plan)
     else:
         _refuse_seldom(plan)
     if plan.submission.division == "closed":
         _refuse_unproven(plan)
-    if find_spec("jax") is None:
-        raise MeasurementError("JAX is not installed", hint="pip install '.[run]' in the checkout")
 
 
 def _refuse_hostile_environment(environment: Mapping[str, str]) -> None:
@@ -77,9 +87,10 @@ def _refuse_seldom(plan: RunPlan) -> None:
 
 def _refuse_unproven(plan: RunPlan) -> None:
     """Refuse a closed submission that lacks evidence by its own plan."""
-    least = ruleset(plan.edition).minimum_replicates
+    least, method = ruleset(plan.edition).minimum_replicates, plan.timing.method
     lacking = (
         ("counters=none", plan.counters.tool == "none", "counters=xla or counters=ncu"),
+        (f"timing={method}", method != "cuda_events", "timing=cuda_events"),
         ("evidence=none", not plan.evidence.kernel_trace, "evidence=full"),
         (f"replicates={plan.replicates}", plan.replicates < least, f"replicates={least} or more"),
     )

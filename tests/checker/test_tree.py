@@ -1,4 +1,5 @@
 import os
+from pathlib import Path
 
 import pytest
 
@@ -107,6 +108,21 @@ def test_no_bundle(tmp_path, content):
         if content == "file"
         else "no bundle here"
     )
+
+
+@pytest.mark.parametrize("part", ["data", "data/cases", "data/plan.json"])
+def test_a_part_of_a_bundle_names_the_bundle(tmp_path, monkeypatch, part):
+    path = bundle(tmp_path / "tree" / "x")
+    (path / "data" / "cases").mkdir(parents=True)
+    (path / "data" / "plan.json").write_text("{}")
+    (candidate,) = find_bundles([path / part])
+    assert candidate.problem == f"only part of a bundle: give {path}"
+    monkeypatch.chdir(tmp_path)
+    (candidate,) = find_bundles([Path("tree/x", part)])
+    assert candidate.problem == "only part of a bundle: give tree/x"
+    monkeypatch.chdir(path / "data")
+    (candidate,) = find_bundles([Path("cases")])
+    assert candidate.problem == "only part of a bundle: give .."
 
 
 def test_every_path_given_ends_in_the_report(tmp_path):

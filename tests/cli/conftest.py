@@ -45,12 +45,13 @@ sys.exit(main())
 def start(tmp_path):
     """Run Python with the kit of this checkout in an empty working directory."""
 
-    def run(*arguments, environment=()):
+    def run(*arguments, environment=(), stdout=subprocess.PIPE):
         return subprocess.run(
             [sys.executable, "-W", "error", *arguments],
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": str(ROOT), **dict(environment)},
-            capture_output=True,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
             text=True,
             timeout=120,
             check=False,

@@ -21,6 +21,8 @@ from kit.cli._faults import explained
             "phases.profiling_min_launchs is unknown (did you mean profiling_min_launches?)",
         ),
         ("submision.submitter=me", "submision is unknown (did you mean submission?)"),
+        ("layout=nn", "layout is unknown (did you mean workload.layout?)"),
+        ("clock_mhz=1500", "clock_mhz is unknown (did you mean test_type.clock_mhz?)"),
         ("~phase", "Could not delete from config. 'phase' does not exist."),
         ("+phases.extra=1", "phases.extra: unknown key"),
         ("+extra=1", "extra: unknown key"),
@@ -36,6 +38,11 @@ from kit.cli._faults import explained
             "timing.method: must be one of cuda_events, external_profiler, host_clock",
         ),
         ("submission.submitter=12", "submission.submitter must be text (quote it: submission."),
+        ("submission.challenge=12", "submission.challenge is '12' (must be null, or 16 to 128 hex"),
+        (
+            "submission.challenge=1_2",
+            "submission.challenge must be text (quote it: submission.challenge='\"...\"')",
+        ),
         ("submission.submitter=Me", "submission.submitter is 'Me' (must be lower-case letters"),
         ("name=12", "name must be text (quote it: name='"),
         ("devices=true", "devices must be text"),
@@ -59,7 +66,11 @@ from kit.cli._faults import explained
         ("hydra.run.dir=${oc.env:HOME}", "override: resolvers are not allowed"),
         ("name=${nowhere}", "name: Interpolation key 'nowhere' not found"),
         # overrides that would mislead
-        ("workload.m=300", "workload.m changes the size of the workload called square_512"),
+        (
+            "workload.m=300",
+            "workload.m changes the size of the workload called square_512 (choose workload=custom",
+        ),
+        ("workload.name=square_256", "case square_256-fp32-nn: workload.name is 'square_256' ("),
     ],
 )
 def test_one_line(override, line, capsys):
@@ -68,6 +79,11 @@ def test_one_line(override, line, capsys):
     assert printed.out == ""
     assert printed.err.startswith(f"gemm-kit: error: {line}")
     assert printed.err.count("\n") == 1
+
+
+def test_a_batch_that_the_name_cannot_tell_is_refused(capsys):
+    assert main(["plan", "workload=batched_64x512x512x512", "workload.batch=8"]) == 2
+    assert "workload.batch changes the size" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("override", ["workload=square_1024", "number_format=bf16"])

@@ -47,10 +47,40 @@ def test_what_does_not_fit_is_said(capsys):
     assert last == "custom_262144x262144x262144-fp32-nn does not fit: 1.5 TiB for 2 sets."
 
 
+def test_a_range_of_sets_is_said_to_be_one(capsys):
+    decode = ["workload=decode_16x8192x8192", "number_format=bf16", "backend=cuda"]
+    assert main(["plan", *decode, "--device", "H200 SXM"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    row = "decode_16x8192x8192-bf16-nn  2 to 36   128.2 MiB     256 KiB  at most 4.518 GiB"
+    assert lines[1].startswith(row)
+    assert lines[-1] == "How many sets a device loop takes depends on the GEMM's own time."
+    assert main(["plan", *decode, "backend.dispatch=single", "--device", "H200 SXM"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith("decode_16x8192x8192-bf16-nn     2   128.2 MiB     256 KiB")
+    assert "device loop" not in lines[-1]
+
+
+def test_a_loop_on_a_processor_has_no_known_most_sets(capsys):
+    assert main(["plan", "backend.dispatch=device_loop", "--device", "A10"]) == 0
+    assert "  6 or more  " in capsys.readouterr().out
+
+
+def test_what_may_not_fit_is_said(capsys):
+    sizes = [f"workload.{name}={size}" for name, size in (("m", 8192), ("n", 8192), ("k", 16))]
+    overrides = ["workload=custom", *sizes, "number_format=bf16", "backend=cuda"]
+    assert main(["plan", *overrides, "--device", "T4"]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "custom_8192x8192x16-bf16-nn may not fit: at most 62.74 GiB for 500 sets."
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
         (["--device", "H200"], "device 'H200' is unknown (did you mean H200 NVL or H200 SXM?)"),
+        (
+            ["--device", "NVIDIA H200"],
+            "device 'NVIDIA H200' is unknown (did you mean H200 NVL or H200 SXM?)",
+        ),
         (["--device", "B20"], "device 'B20' is unknown (did you mean B200 (HGX)?)"),
         (["--config-dir", "nowhere"], "--config-dir nowhere is no folder"),
         (["--out", "/nowhere/plan.json"], "cannot write /nowhere/plan.json: No such file"),

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from kit.bundle.documents import parse_document
@@ -66,6 +68,16 @@ def test_exit_codes(seed, code, line, unmeasured):
     assert done.stdout == (f"bundle: submissions/seed-{seed}\n" if code < 2 or seed == 131 else "")
 
 
+@pytest.mark.parametrize(("sweep", "bundles"), [(["seed=0"], 1), (["-m", "seed=0,2"], 2)])
+def test_a_full_output_costs_no_bundle(sweep, bundles, unmeasured):
+    with Path("/dev/full").open("wb") as full:
+        done = unmeasured("run", *sweep, stdout=full)
+    assert done.returncode == 2
+    assert "gemm-kit: submissions/seed-0 is measured, but not judged\n" in done.stderr
+    assert "gemm-kit: error: standard output cannot be written: No space left" in done.stderr
+    assert done.stderr.count("submissions/seed-") == bundles
+
+
 def test_a_sweep_goes_on_after_a_fault_and_ends_with_the_worst_code(unmeasured, tmp_path):
     done = unmeasured("run", "-m", "seed=6,1,0", "workload=square_256")
     assert done.returncode == 6
@@ -78,6 +90,41 @@ def test_a_sweep_goes_on_after_a_fault_and_ends_with_the_worst_code(unmeasured, 
 def test_a_clean_sweep_ends_with_0(unmeasured):
     done = unmeasured("run", "-m", "seed=0", "workload=square_256", "name=a,b")
     assert (done.returncode, done.stdout.count("bundle: ")) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("sweep", "line"),
+    [
+        (["seed=0,abc"], "seed=abc: seed: must be a whole number"),
+        (["seed=0", "workload=square_256,square_25"], "seed=0 workload=square_25: workload="),
+        (["seed=0", "workload.m=512,300"], "seed=0 workload.m=512: workload.m changes the size"),
+        (["seed=0", "division=open,closed"], "seed=0 division=closed: division=closed needs a GPU"),
+        (["seed=0,2", "name=same"], "seed=2 name=same: another job would write submissions/open/"),
+        (["name=a,B"], "name=B: bundle name 'B' will not do"),
+        (["name=a,there"], "name=there: submissions/open/unnamed/this-machine/there exists"),
+        (["hydra.sweeper.max_batch_size=null", "seed=0,-1"], "seed=-1: seed is -1"),
+    ],
+)
+def test_a_sweep_is_refused_before_its_first_job_is_measured(sweep, line, unmeasured, tmp_path):
+    there = tmp_path / "submissions/open/unnamed/this-machine/there"
+    there.mkdir(parents=True)
+    done = unmeasured("run", "-m", *sweep)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(f"gemm-kit: error: {line}")
+
+
+def test_jobs_of_a_sweep_may_have_one_name_in_several_places(unmeasured):
+    done = unmeasured("run", "-m", "seed=0", "name=a", "output=here,there")
+    assert (done.returncode, done.stdout) == (0, "bundle: here/a\nbundle: there/a\n")
+
+
+def test_a_sweep_tells_whose_each_bundle_is_and_leaves_no_empty_folder(unmeasured, tmp_path):
+    done = unmeasured("run", "-m", "seed=0,2", "replicates=3")
+    assert done.returncode == 0
+    for seed in (0, 2):
+        line = f"gemm-kit: submissions/seed-{seed} is the bundle of seed={seed} replicates=3\n"
+        assert line in done.stderr
+    assert all(any(path.iterdir()) for path in tmp_path.rglob("*") if path.is_dir())
 
 
 def test_options_from_a_folder_of_ones_own(unmeasured, tmp_path):
@@ -170,6 +217,17 @@ def test_a_frozen_plan_of_another_form_is_wrong_use(text, line, gemm_kit, tmp_pa
     assert done.returncode == 2
     assert done.stderr.startswith(f"gemm-kit: error: {line}")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_frozen_plan_that_calls_a_case_by_other_sizes_is_not_measured(gemm_kit, tmp_path):
+    assert gemm_kit("plan", "workload=square_256", "--out", "plan.json").returncode == 0
+    text = (tmp_path / "plan.json").read_text()
+    (tmp_path / "plan.json").write_text(text.replace("square_256", "square_4096"))
+    done = gemm_kit("run", "--plan", "plan.json")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    line = "gemm-kit: error: case square_4096-fp32-nn: workload.name is 'square_4096' (must be"
+    assert done.stderr.startswith(line)
+    assert not (tmp_path / "submissions").exists()
 
 
 def test_a_frozen_plan_becomes_a_compliant_bundle(start, gemm_kit, tmp_path):

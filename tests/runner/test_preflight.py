@@ -52,6 +52,31 @@ def test_what_only_a_gpu_can_do_is_not_ignored_on_a_cpu(plan, named):
     assert "backend=cuda" in refusal.value.hint
 
 
+@pytest.mark.parametrize("method", ["external_profiler", "host_clock"])
+def test_a_timing_that_the_closed_division_refuses_is_refused_first(method):
+    plan = changed("submission", division="closed")
+    plan = replace(
+        plan,
+        backend=replace(plan.backend, platform="cuda"),
+        counters=replace(plan.counters, tool="xla"),
+        replicates=3,
+    )
+    preflight(replace(plan, timing=replace(plan.timing, method="cuda_events")), {})
+    with pytest.raises(UsageError, match=f"timing={method} proves too little") as refusal:
+        preflight(replace(plan, timing=replace(plan.timing, method=method)), {})
+    assert refusal.value.hint == "timing=cuda_events"
+
+
+def test_a_case_that_is_called_something_else_is_refused():
+    plan = small_plan()
+    work = replace(plan.cases[0].workload, name="square_4096")
+    case = replace(plan.cases[0], id="square_4096-fp32-nn", workload=work)
+    with pytest.raises(UsageError, match="name is 'square_4096'") as refusal:
+        preflight(replace(plan, cases=(case,)), {})
+    assert refusal.value.hint == "must be a name that says M 128, N 128, K 128, or no sizes"
+    assert refusal.value.exit_code == 2
+
+
 def test_an_unknown_edition_is_wrong_use():
     with pytest.raises(UsageError, match="edition") as refusal:
         preflight(replace(small_plan(), edition="1999.1"), {})
