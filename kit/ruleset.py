@@ -74,6 +74,7 @@ class Ruleset:
     profiling_margin: float = 1.05
     # The idle phase lasted the plan's time within 1 ms in 48 H200 tests.
     idle_beyond_plan_s: float = 1.0
+    idle_short_of_plan_s: float = 0.001
     # Idle again: power within a tenth of the baseline (or 10 W), temperature within 12 degrees.
     idle_power_excess: float = 0.10
     idle_power_excess_mw: int = 10_000
@@ -111,8 +112,8 @@ class Ruleset:
     # Shorter stretches hold too few samples of a clock that swings once a second.
     cycles_stretch_s: float = 1.0
     # The host slope launches whole calls that last a second by the host's estimate over the
-    # warm-up: a call off at most in 80 H200 tests. It takes four such spans: one that wakes the
-    # device, N, and 2N.
+    # warm-up: a call off at most in 80 H200 tests. In less a power-capped clock wanders by 3 %. It
+    # takes four such spans: one that wakes the device, N, and 2N.
     slope_s: float = 1.0
     slope_spans: int = 4
     slope_launches_difference: float = 0.003

@@ -35,9 +35,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()
-    except BrokenPipeError:
-        _drop_output()  # whoever read it went away
-        return OUTPUT_CLOSED
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last line of defence
         return report(error)
     return code
@@ -49,7 +46,10 @@ def _drop_output() -> None:
 
 
 def report(error: BaseException) -> int:
-    """Say on stderr in one line what ended a command; returns its exit code."""
+    """Say on stderr in one line what ended a command, unless its reader left; its exit code."""
+    if isinstance(error, BrokenPipeError):
+        _drop_output()  # whoever read it went away
+        return OUTPUT_CLOSED
     if isinstance(error, OSError) and error.filename is None and error.errno in _FULL:
         _drop_output()
         problem = f"standard output cannot be written: {error.strerror}"

@@ -159,7 +159,7 @@ def _configured(arguments: Sequence[str]) -> int:
     except SystemExit as ended:  # --help, --hydra-help
         return ended.code if isinstance(ended.code, int) else 0
     except Exception as error:  # noqa: BLE001 - told apart there
-        if codes and isinstance(error, KitError):
+        if codes and isinstance(error, _JobError):
             return max(codes)
         _raise_explained(error)
     if faults:
@@ -185,7 +185,9 @@ def _words(overrides: Any) -> list[str]:
 
 
 def _refuse_impossible_jobs(sweeper: Any, batch: Sequence[Sequence[str]]) -> None:
-    """Refuse a sweep before its first job is measured.
+    """Refuse a batch of a sweep before its first job is measured.
+
+    It is the whole sweep, unless `hydra.sweeper.max_batch_size` says otherwise.
 
     Raises:
         UsageError: a job asks for what cannot be, or for the place of another one's bundle.

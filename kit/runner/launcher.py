@@ -227,7 +227,7 @@ class _Campaign:
             self.interrupted = True
             shutil.rmtree(run_folder, ignore_errors=True)
             return RunOutcome(target.id, number, "interrupted", "stopped by the operator")
-        except (OSError, ValueError) as error:  # no room, no process: the other runs stay
+        except (OSError, ValueError) as error:  # no room, no process, no report: the others stay
             shutil.rmtree(run_folder, ignore_errors=True)
             return RunOutcome(target.id, number, *failure(error))
         status = report.status or "crashed"

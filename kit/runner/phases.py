@@ -24,10 +24,6 @@ _WARM_UP_WINDOW_S = 0.1
 _LOOK_EVERY_NS = 250_000_000
 _LOOKS_IN_A_ROW = 2
 """A series at the edge of steadiness must pass twice, a quarter second apart."""
-_SLOPE_S = 1.0
-"""Seconds between the slope's two marks: a power-capped clock wanders by 3 % within a quarter."""
-_MARGIN = 1.05
-"""Profiling is planned this much longer than its minimum, as the period is only estimated."""
 
 
 @dataclass(slots=True)
@@ -142,9 +138,12 @@ def warm_up(
             return "cap", period_ns
 
 
-def profile(loop: Loop, phases: Phases, windows: int, period_ns: float) -> int:
+def profile(loop: Loop, phases: Phases, windows: int, period_ns: float, rules: Ruleset) -> int:
     """Launch the profiling windows; returns their launches, fixed before the first of them."""
-    wanted = max(phases.profiling_min_launches, _MARGIN * phases.profiling_min_s * 1e9 / period_ns)
+    wanted = max(
+        phases.profiling_min_launches,
+        rules.profiling_margin * phases.profiling_min_s * 1e9 / period_ns,
+    )
     calls = loop.calls(wanted / windows)
     launches = calls * loop.per_call * windows
     loop.timer.open_control(loop.last_output)
@@ -154,9 +153,9 @@ def profile(loop: Loop, phases: Phases, windows: int, period_ns: float) -> int:
     return launches
 
 
-def host_slope(loop: Loop, period_ns: float) -> Control:
+def host_slope(loop: Loop, period_ns: float, rules: Ruleset) -> Control:
     """T(2N) - T(N) by the host clock: the constant start-up and wake-up cancel."""
-    calls = loop.calls(_SLOPE_S * 1e9 / period_ns)
+    calls = loop.calls(rules.slope_s * 1e9 / period_ns)
 
     def span_ns(calls: int) -> int:
         loop.backend.drain()

@@ -28,7 +28,7 @@ def worker_environment(job: Job, environment: Mapping[str, str]) -> dict[str, st
 
 
 def steered(
-    platform: Platform, name: str, uuid: str | None, environment: Mapping[str, str]
+    platform: Platform, format_name: str, uuid: str | None, environment: Mapping[str, str]
 ) -> dict[str, str]:
     """The caller's environment, without what steers JAX, and with what the kit decides.
 
@@ -37,7 +37,7 @@ def steered(
     kept = {key: value for key, value in environment.items() if not key.startswith(_OURS)}
     kept |= {
         "JAX_PLATFORMS": platform,
-        "JAX_ENABLE_X64": "1" if number_format(name).needs_x64 else "0",
+        "JAX_ENABLE_X64": "1" if number_format(format_name).needs_x64 else "0",
         "JAX_ENABLE_COMPILATION_CACHE": "0",
         "PJRT_GPU_ENABLE_ASYNC_DISPATCH": "0",
         "XLA_CLIENT_MEM_FRACTION": "0.9",

@@ -118,7 +118,7 @@ class Session:
             stop, period_ns = warm_up(loop, phases, period_ns, settled)
             warm_up_launches = loop.windows.launches
             self.report("profiling")
-            launches = profile(loop, plan.phases, plan.timing.windows, period_ns)
+            launches = profile(loop, plan.phases, plan.timing.windows, period_ns, self.rules)
             end = timer.finish(loop.last_output)
         allocator_after = backend.allocator_counters()
         loops = Loops(
@@ -131,7 +131,7 @@ class Session:
         gc.enable()
         controls = timer.controls()
         if plan.backend.platform != "cpu":
-            controls += (host_slope(loop, period_ns),)
+            controls += (host_slope(loop, period_ns, self.rules),)
 
         self.report("cool-down")
         cool_down_start_ns = self.clock()

@@ -38,7 +38,7 @@ OnPhase = Callable[[str], None]
 
 @dataclass(slots=True)
 class Tunings:
-    """What was settled so far, by case and device; a failed tuning fails all runs of its case."""
+    """What was settled so far, by case and device; a tuner's failure fails all runs of its case."""
 
     found: dict[tuple[str, str], Tuning | TunerFailureError] = field(default_factory=dict)
 

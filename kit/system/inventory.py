@@ -24,7 +24,7 @@ class GpuAddress:
     memory_total_bytes: int | None
     memory_free_bytes: int | None
     other_processes: int | None
-    mig_enabled: bool | None = None
+    mig_enabled: bool | None
 
     @property
     def address(self) -> DeviceAddress:
@@ -118,7 +118,7 @@ def select(available: tuple[GpuAddress, ...], wanted: str) -> tuple[GpuAddress, 
 
     Raises:
         UsageError: a name is no GPU of this machine, or a GPU is named twice.
-        MeasurementError: one of them is partitioned by MIG.
+        MeasurementError: one of them is in MIG mode.
     """
     chosen = available if wanted.strip() == "all" else _listed(available, wanted)
     for gpu in chosen:

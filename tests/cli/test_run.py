@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,23 @@ def test_a_full_output_costs_no_bundle(sweep, bundles, unmeasured):
     assert "gemm-kit: submissions/seed-0 is measured, but not judged\n" in done.stderr
     assert "gemm-kit: error: standard output cannot be written: No space left" in done.stderr
     assert done.stderr.count("submissions/seed-") == bundles
+
+
+@pytest.mark.parametrize("sweep", [("-m", "seed=0,2"), ("seed=0",)])
+def test_a_reader_that_left_is_no_internal_error(sweep, unmeasured):
+    end, gone = os.pipe()
+    os.close(end)
+    with os.fdopen(gone, "wb") as pipe:
+        done = unmeasured("run", *sweep, stdout=pipe)
+    assert done.returncode == 141
+    assert "internal error" not in done.stderr
+    assert "submissions/seed-0 is measured, but not judged" in done.stderr
+
+
+def test_a_batch_of_a_sweep_that_is_refused_ends_it(unmeasured):
+    done = unmeasured("run", "-m", "seed=0", "hydra.sweeper.max_batch_size=1", "name=a,B")
+    assert done.returncode == 2
+    assert "name=B: bundle name" in done.stderr
 
 
 def test_a_sweep_goes_on_after_a_fault_and_ends_with_the_worst_code(unmeasured, tmp_path):

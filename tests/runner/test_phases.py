@@ -110,7 +110,7 @@ def test_settled_needs_both_series(clock):
 def test_profiling_launches_are_what_the_windows_hold(loop):
     warm_up(loop, phases(), 500_000.0, None)
     before = loop.windows.launches
-    launches = profile(loop, phases(profiling_min_launches=33), 10, 500_000.0)
+    launches = profile(loop, phases(profiling_min_launches=33), 10, 500_000.0, RULES)
     loop.timer.finish(loop.last_output)
     table = loop.windows.table(loop.timer.durations_ns())
     profiling = table.rows(table["phase"] == PROFILING)
@@ -123,7 +123,7 @@ def test_profiling_launches_are_what_the_windows_hold(loop):
 
 
 def test_profiling_lasts_at_least_its_seconds(loop):
-    launches = profile(loop, phases(profiling_min_s=0.2), 4, 500_000.0)
+    launches = profile(loop, phases(profiling_min_s=0.2), 4, 500_000.0, RULES)
     assert launches * 0.0005 >= 0.2
 
 
@@ -133,7 +133,7 @@ def test_windows_are_whole_calls(clock):
     timer = FakeTimer(backend, clock)
     timer.start()
     loop = Loop(backend, timer, clock, 7, Windows([]))
-    launches = profile(loop, phases(profiling_min_launches=20), 2, 100_000.0)
+    launches = profile(loop, phases(profiling_min_launches=20), 2, 100_000.0, RULES)
     assert launches == 28
     assert [row[2] for row in loop.windows.rows] == [14, 14]
 

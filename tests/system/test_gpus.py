@@ -64,7 +64,7 @@ def test_a_machine_without_nvml_says_so(nvml_machine):
 
 
 def gpu(index):
-    return GpuAddress(index, f"{UUID[:-1]}{index}", f"00000000:0{index}:00.0", "X", 1, 1, 0)
+    return GpuAddress(index, f"{UUID[:-1]}{index}", f"00000000:0{index}:00.0", "X", 1, 1, 0, None)
 
 
 @pytest.mark.parametrize(

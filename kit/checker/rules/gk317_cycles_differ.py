@@ -3,11 +3,11 @@
 ## What it checks
 Mean period times mean graphics clock is the cycles of one GEMM. Those of the profiling windows are
 those of the warm-up after its first second, within the edition's fraction. A kernel that waits for
-memory keeps its time instead of its cycles, so whatever lies between both laws is allowed, but no
-clock that rose by more than the edition's part: what heats up does not get faster. The first
-second, in which the device wakes up, takes no more than either law and the edition's part allow,
-and none of its windows more than the edition's multiple of the mean period. Where the host limits
-the launches (GK305) the difference is a warning.
+memory keeps its time instead of its cycles, so whatever lies between both laws is allowed; but a
+clock that rose explains no more than the edition's part of a shorter period: what heats up does not
+get faster. The first second, in which the device wakes up, takes no more than either law and the
+edition's part allow, and none of its windows more than the edition's multiple of the mean period.
+Where the host limits the launches (GK305) the difference is a warning.
 
 ## Why it matters
 The same program on the same operands needs the same cycles, whatever power and heat do to the
@@ -78,8 +78,8 @@ def _first_second(run: MeasuredRun, rows: NDArray[np.bool_], rules: Ruleset) -> 
         return
     profiling_ns = mean_period_ns(run.profiling_windows())
     periods_ns = early["duration_ns"] / early["launches"]
-    row = int(np.argmax(periods_ns))
     most_ns = rules.early_window * profiling_ns + rules.cycles_gap_ns
+    row = int(np.argmax(periods_ns))
     if periods_ns[row] > most_ns:
         required = f"at most {most_ns:.6g} ns, {rules.early_window:g} times the profiling period"
         place = run.at(f"row {int(np.flatnonzero(rows)[row]) + 1}", WINDOWS.file)

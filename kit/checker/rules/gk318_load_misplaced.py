@@ -1,18 +1,18 @@
 """The load does not lie where the run says it did.
 
 ## What it checks
-The first launch follows the idle phase at once.
-Between the last drained moment and the start of the cool-down the device did nothing but the host
-slope: so many launches as last a second by the host's estimate over the warm-up, in the edition's
-number of spans, at the measured period. Where the registers of the GPU are known and the load
+The first launch follows the idle phase within the edition's part of a second. Between the last
+drained moment and the start of the cool-down the device did nothing but the host slope: so many
+launches as last a second by the host's estimate over the warm-up, in the edition's number of spans,
+at the measured period. Where the registers of the GPU are known and the load
 draws clearly more than the device at rest, before or after it, its power rises just after the first
 launch and falls just as the cool-down starts; without `power_instant_mw` that is unproven. Where
 the power cap holds it in nearly every sample, no event bits say so just before the load or well
 after it.
 
 ## Why it matters
-Windows that were shortened end earlier. Then time is left over in front of the cool-down, or power
-stays up in it.
+Windows that were shortened leave time over: in front of the first launch, in front of the
+cool-down, or as power that stays up in it.
 
 ## How to fix
 Measure again; nothing but a changed file does this.
@@ -44,7 +44,7 @@ from kit.trace import CLOCKS, POWER, WINDOWS, place_of
 
 @rule("GK318", "load-misplaced", clauses=("M11", "M14", "M23"), since="2026.1")
 def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
-    """Account for the time after the windows, and find the load's edges in the power."""
+    """Account for the time before and after the load, and find its edges in the power."""
     only_on_gpu(bundle, "the edges of a load in a GPU's power")
 
     def judge(run: MeasuredRun) -> Iterator[Finding]:
@@ -78,7 +78,7 @@ def _slope(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
         wanted = math.ceil(rules.slope_s * 1e9 / estimated_ns / per_call) * per_call
         allowed = rules.slope_launches_difference * wanted + per_call
         if abs(slope.launches - wanted) > allowed:
-            required = f"{wanted:.0f} within {allowed:.0f}: {rules.slope_s:g} s by the warm-up"
+            required = f"{wanted} within {allowed:.0f}: {rules.slope_s:g} s by the warm-up"
             yield Finding(place, f"{slope.launches} launches", required)
     phases, timing = run.document.phases, run.document.timing
     call_ns = per_call * period_ns

@@ -2,8 +2,10 @@
 
 ## What it checks
 Where the registers of the GPU are known and the load draws clearly more than the device at rest:
-what the energy counter grew by beyond the device at rest, over the power under load, is the time
-from the first launch to the cool-down. Each power is a straight line through the counter's steps.
+what the energy counter grew by beyond the device at rest, over what the load draws beyond it, is
+the time from the first launch to the cool-down, within the edition's seconds. Each power is the
+slope of a straight line through the counter's steps; at rest it is the mean of that in the idle
+phase and that after the load. Without `energy_mj`, or where it steps too seldom, this is unproven.
 
 ## Why it matters
 Windows that were shortened leave time over, which has to lie somewhere. Marks can be moved; the
@@ -41,9 +43,9 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     only_on_gpu(bundle, "the energy of a GPU")
 
     def judge(run: MeasuredRun) -> Iterator[Finding]:
-        energy = run.table(ENERGY.file)
         if registers_of(run.device) is None:
             return
+        energy = run.table(ENERGY.file)
         if "energy_mj" not in energy:
             raise Unproven(f"{ENERGY.file} lacks energy_mj, which tells how long the load lasted")
         yield from _length(run, _steps(energy), rules)
@@ -55,11 +57,13 @@ def _length(run: MeasuredRun, counter: Table, rules: Ruleset) -> Iterator[Findin
     phases, start = run.document.phases, run.document.timing.start
     end_ns, at_ns = phases.cool_down_start_ns, counter["t_ns"]
     rises_ns, tail_ns = (round(s * 1e9) for s in (rules.load_rises_s, rules.load_tail_s))
-    # Not up to the first launch, where marks that were moved may have let load in.
-    rest_ns = phases.idle_start_ns + round(rules.minimum_idle_s * 1e9)
-    before = np.flatnonzero((at_ns >= phases.idle_start_ns) & (at_ns < rest_ns))
+    # A second at rest each: not up to the first launch, where marks that were moved may have let
+    # load in, nor on to where outputs are sampled.
+    rest_ns = round(rules.minimum_idle_s * 1e9)
+    idle_ns, fallen_ns = phases.idle_start_ns, end_ns + round(rules.load_falls_s * 1e9)
+    before = np.flatnonzero((at_ns >= idle_ns) & (at_ns < idle_ns + rest_ns))
     under = np.flatnonzero((at_ns >= start.after_ns + rises_ns) & (at_ns < end_ns - tail_ns))
-    after = np.flatnonzero(at_ns >= end_ns + round(rules.load_falls_s * 1e9))
+    after = np.flatnonzero((at_ns >= fallen_ns) & (at_ns < fallen_ns + rest_ns))
     if min(map(len, (before, under, after))) < _FEWEST_STEPS:
         raise Unproven(f"{ENERGY.file} steps too seldom to tell how long the load lasted")
     rest_w = (_watts(counter, before) + _watts(counter, after)) / 2

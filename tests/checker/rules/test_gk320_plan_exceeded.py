@@ -43,7 +43,7 @@ def test_seconds_of_profiling_count_by_the_hosts_period(seconds, wanted):
     assert all("-bf16-nn/runs" in found.place for found in findings(CODE, bundle))
 
 
-@pytest.mark.parametrize(("idle_s", "wanted"), [(0.51, "pass"), (0.49, "fail")])
+@pytest.mark.parametrize(("idle_s", "wanted"), [(0.51, "pass"), (0.49, "fail"), (1.501, "fail")])
 def test_the_idle_phase_is_the_plans(idle_s, wanted):
     """It lasted 1.499 s."""
     bundle = with_plan(honest_gpu("closed"), phases__idle_s=idle_s)

@@ -19,6 +19,7 @@ from bundles import (
     with_rows,
     with_run,
     without_column,
+    without_table,
 )
 from forgeries import shortened
 
@@ -98,6 +99,7 @@ def test_a_gpu_with_unknown_registers_is_not_judged():
     bundle = with_environment(honest_gpu(), device__compute_capability="8.9", device__name="X")
     moved = with_field(bundle, GUIDELINE, 1, "phases.cool_down_start_ns", lambda t: t - 10**9)
     assert outcome(CODE, moved) == "pass"
+    assert outcome(CODE, without_table(moved, GUIDELINE, 1, "energy.csv")) == "pass"
 
 
 def test_a_load_that_draws_little_more_than_the_device_at_rest_is_not_judged():
