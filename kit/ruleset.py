@@ -129,13 +129,15 @@ class Ruleset:
     # before to 109 ms after the cool-down's start in 25 H200 tests, in samples 50 and 60 ms apart
     # of a register of 100 ms. A step early and two steps late are allowed, and this much.
     power_edge_s: float = 0.05
-    # How long the load lasted, by the energy counter, over how long by its marks: 0.04 s less to
-    # 0.07 s more in 77 H200 tests of 13 to 49 s. The power under load is that from the first second
-    # on until the counter's last steps before the end, at rest that from half a second after it.
-    load_length_s: float = 0.15
+    # How long the load lasted, by the energy counter, over how long by its marks: 0.05 s apart at
+    # most in 83 H200 tests of 13 to 49 s. Only its two edges hang on power: under load that of two
+    # seconds, from the first second on and until the counter's last steps before the end, and at
+    # rest from half a second after it.
+    load_length_s: float = 0.12
     load_rises_s: float = 1.0
     load_tail_s: float = 0.3
     load_falls_s: float = 0.5
+    load_near_s: float = 2.0
     # Where the load draws less than this over idle, power has no edges.
     power_edge_share: float = 0.5
     # The bit of the power cap: never in the half second before the first launch, and until 575 ms
@@ -267,6 +269,8 @@ class Ruleset:
     # JAX's own limit of 32 and the call that waits for it: 32.0 in the middle of the windows of 21
     # H200 tests.
     most_calls_ahead: int = 33
+    # How much further ahead than in profiling, beside a call: 0.74 calls at most in 86 H200 tests.
+    ahead_s: float = 0.002
     # Gaps on an H200: 130 to 160 ns between the kernels of a device loop, 1 to 2 µs between single
     # launches of bf16 and 3.5 µs of fp32, 1.7 µs around the memset of a 4096^3 GEMM, up to 3.4 µs
     # around a loop's addition.

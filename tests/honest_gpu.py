@@ -99,7 +99,7 @@ def plan_of(division, kind, case_ids, tool):
         timing=Timing("cuda_events", 40),
         telemetry=Telemetry("nvml", 20, 60, 200),
         counters=Counters(tool),
-        phases=Phases(1.5, 10_000, 3.0, 60.0, 4_000, 2.6, 1.0, 30.0),
+        phases=Phases(1.5, 10_000, 3.0, 60.0, 4_000, 2.574, 1.0, 30.0),
         evidence=EvidencePlan(kernel_trace=True),
         cases=build_cases(
             [

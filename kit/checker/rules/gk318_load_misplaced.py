@@ -4,11 +4,12 @@
 The first launch follows the idle phase within the edition's part of a second. Between the last
 drained moment and the start of the cool-down the device did nothing but the host slope: so many
 launches as last a second by the host's estimate over the warm-up, in the edition's number of spans,
-at the measured period. Where the registers of the GPU are known and the load
-draws clearly more than the device at rest, before or after it, its power rises just after the first
-launch and falls just as the cool-down starts; without `power_instant_mw` that is unproven. Where
-the power cap holds it in nearly every sample, no event bits say so just before the load or well
-after it.
+at the measured period. That estimate is the host's own: when the warm-up ends it is no more than a
+call further ahead of the device than in profiling. Where the registers of the GPU are known and the
+load draws clearly more than the device at rest, before or after it, its power rises just after the
+first launch and falls just as the cool-down starts; without `power_instant_mw` that is unproven.
+Where the power cap holds it in nearly every sample, no event bits say so just before the load or
+well after it.
 
 ## Why it matters
 Windows that were shortened leave time over: in front of the first launch, in front of the
@@ -38,8 +39,8 @@ from kit.clock_events import POWER_CAP
 from kit.gpu_registers import registers_of
 from kit.ruleset import Ruleset
 from kit.stability import IDLE_NS, level
-from kit.timeline import host_period_ns, mean_period_ns, share_with, within
-from kit.trace import CLOCKS, POWER, WINDOWS, place_of
+from kit.timeline import host_lead_ns, host_period_ns, mean_period_ns, share_with, within
+from kit.trace import CLOCKS, POWER, PROFILING, WARM_UP, WINDOWS, place_of
 
 
 @rule("GK318", "load-misplaced", clauses=("M11", "M14", "M23"), since="2026.1")
@@ -75,6 +76,7 @@ def _slope(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
     per_call = run.document.executable.gemms_per_call
     place = run.at("timing.controls.host_slope")
     if estimated_ns is not None:
+        yield from _ahead(run, rules)
         wanted = math.ceil(rules.slope_s * 1e9 / estimated_ns / per_call) * per_call
         allowed = rules.slope_launches_difference * wanted + per_call
         if abs(slope.launches - wanted) > allowed:
@@ -89,6 +91,21 @@ def _slope(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
         found = f"{gap_ns * 1e-9:.3f} s after timing.end"
         required = f"{spans_ns * 1e-9:.3f} s: {rules.slope_spans} spans of the slope"
         yield Finding(run.at("phases.cool_down_start_ns"), found, required)
+
+
+def _ahead(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
+    """The host's time over the warm-up, by which the slope is reckoned, is no shorter than that."""
+    timing, windows = run.document.timing, run.table(WINDOWS.file)
+    warm, profiling = windows["phase"] == WARM_UP, windows["phase"] == PROFILING
+    spent_ns = int(windows["enqueue_end_ns"][warm][-1] - windows["enqueue_start_ns"][warm][0])
+    ahead_ns = int(windows["duration_ns"][warm].sum()) - spent_ns
+    call_ns = run.document.executable.gemms_per_call * mean_period_ns(run.profiling_windows())
+    later_ns = float(np.median(host_lead_ns(timing, windows)[profiling]))
+    most_ns = min(later_ns + call_ns, rules.most_calls_ahead * call_ns) + rules.ahead_s * 1e9
+    if ahead_ns > most_ns:
+        found = f"{ahead_ns} ns ahead of the device when the warm-up ends"
+        required = f"at most {most_ns:.0f} ns, as in profiling"
+        yield Finding(run.at("column enqueue_end_ns", WINDOWS.file), found, required)
 
 
 def _edges(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
@@ -111,8 +128,8 @@ def _edges(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
         return
     step_ns = registers.average_power_step_ms * 1_000_000
     slack_ns = round(rules.power_edge_s * 1e9)
-    early_ns = -step_ns - slack_ns
-    late_ns = step_ns + max(step_ns, run.sampling_periods_ns.get(POWER.file, 0)) + slack_ns
+    later_ns = max(step_ns, run.sampling_periods_ns.get(POWER.file, 0))
+    early_ns, late_ns = -later_ns - slack_ns, step_ns + later_ns + slack_ns
     for what, mark, mark_ns, row in (
         ("rises", "timing.start", run.document.timing.start.after_ns, high[0]),
         ("falls", "phases.cool_down_start_ns", phases.cool_down_start_ns, high[-1]),

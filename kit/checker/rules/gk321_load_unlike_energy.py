@@ -2,10 +2,11 @@
 
 ## What it checks
 Where the registers of the GPU are known and the load draws clearly more than the device at rest:
-what the energy counter grew by beyond the device at rest, over what the load draws beyond it, is
-the time from the first launch to the cool-down, within the edition's seconds. Each power is the
-slope of a straight line through the counter's steps; at rest it is the mean of that in the idle
-phase and that after the load. Without `energy_mj`, or where it steps too seldom, this is unproven.
+the time from the first launch to the cool-down is, within the edition's seconds, that between two
+steps of the energy counter under load, and at either end of it what the counter grew by beyond the
+device at rest, over what the load draws there beyond it. At rest that is the mean of
+`power_instant_mw` over a second, under load the slope of a line through the steps of two seconds.
+Without these columns, or where the counter steps too seldom, this is unproven.
 
 ## Why it matters
 Windows that were shortened leave time over, which has to lie somewhere. Marks can be moved; the
@@ -32,9 +33,12 @@ from kit.checker.rule import Finding, Unproven, rule
 from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
 from kit.gpu_registers import registers_of
 from kit.ruleset import Ruleset
-from kit.trace import ENERGY, Table
+from kit.stability import level
+from kit.trace import ENERGY, POWER, Table
 
-_FEWEST_STEPS = 2
+_FEWEST_UNDER_LOAD = 4
+_FEWEST_IN_LINE = 3
+Rows = NDArray[np.intp]
 
 
 @rule("GK321", "load-unlike-energy", clauses=("M11", "M14", "M23"), since="2026.1")
@@ -45,40 +49,50 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     def judge(run: MeasuredRun) -> Iterator[Finding]:
         if registers_of(run.device) is None:
             return
-        energy = run.table(ENERGY.file)
-        if "energy_mj" not in energy:
-            raise Unproven(f"{ENERGY.file} lacks energy_mj, which tells how long the load lasted")
-        yield from _length(run, _steps(energy), rules)
+        for file, column in ((ENERGY.file, "energy_mj"), (POWER.file, "power_instant_mw")):
+            if column not in run.table(file):
+                raise Unproven(f"{file} lacks {column}, which tells how long the load lasted")
+        yield from _length(run, _steps(run.table(ENERGY.file)), rules)
 
     yield from judge_runs(bundle, judge)
 
 
 def _length(run: MeasuredRun, counter: Table, rules: Ruleset) -> Iterator[Finding]:
-    phases, start = run.document.phases, run.document.timing.start
-    end_ns, at_ns = phases.cool_down_start_ns, counter["t_ns"]
-    rises_ns, tail_ns = (round(s * 1e9) for s in (rules.load_rises_s, rules.load_tail_s))
+    phases, start_ns = run.document.phases, run.document.timing.start.after_ns
+    end_ns, rest_ns = phases.cool_down_start_ns, _ns(rules.minimum_idle_s)
     # A second at rest each: not up to the first launch, where marks that were moved may have let
     # load in, nor on to where outputs are sampled.
-    rest_ns = round(rules.minimum_idle_s * 1e9)
-    idle_ns, fallen_ns = phases.idle_start_ns, end_ns + round(rules.load_falls_s * 1e9)
-    before = np.flatnonzero((at_ns >= idle_ns) & (at_ns < idle_ns + rest_ns))
-    under = np.flatnonzero((at_ns >= start.after_ns + rises_ns) & (at_ns < end_ns - tail_ns))
-    after = np.flatnonzero((at_ns >= fallen_ns) & (at_ns < fallen_ns + rest_ns))
-    if min(map(len, (before, under, after))) < _FEWEST_STEPS:
+    before = phases.idle_start_ns, phases.idle_start_ns + rest_ns
+    after = end_ns + _ns(rules.load_falls_s), end_ns + _ns(rules.load_falls_s) + rest_ns
+    under = _within(counter, start_ns + _ns(rules.load_rises_s), end_ns - _ns(rules.load_tail_s))
+    last, first = _within(counter, *before)[-1:], _within(counter, *after)[:1]
+    power = run.table(POWER.file)
+    rest_mw, later_mw = level(power, *before).power_mw, level(power, *after).power_mw
+    if rest_mw is None or later_mw is None:
+        raise Unproven("no power sample in the idle phase or behind the load")
+    if len(under) < _FEWEST_UNDER_LOAD or not len(last) or not len(first):
         raise Unproven(f"{ENERGY.file} steps too seldom to tell how long the load lasted")
-    rest_w = (_watts(counter, before) + _watts(counter, after)) / 2
-    load_w = _watts(counter, under)
-    if load_w < (1 + rules.power_edge_share) * rest_w:
+    early_mw, late_mw = (
+        _slope_mw(counter, _near(counter, rows, rules.load_near_s)) for rows in (under, under[::-1])
+    )
+    if min(early_mw, late_mw) < (1 + rules.power_edge_share) * min(rest_mw, later_mw):
         return
-    first, last = before[-1], after[-1]
-    spent_j = (counter["energy_mj"][last] - counter["energy_mj"][first]) * 1e-3
-    rested_j = rest_w * (at_ns[last] - at_ns[first]) * 1e-9
-    found_s = (spent_j - rested_j) / (load_w - rest_w)
-    wanted_s = (end_ns - start.after_ns) * 1e-9
+    rises_s = _load_s(counter, last[0], under[0], early_mw, rest_mw)
+    falls_s = _load_s(counter, under[-1], first[0], late_mw, later_mw)
+    between_ns = int(counter["t_ns"][under[-1]] - counter["t_ns"][under[0]])
+    found_s = rises_s + between_ns * 1e-9 + falls_s
+    wanted_s = (end_ns - start_ns) * 1e-9
     if abs(found_s - wanted_s) > rules.load_length_s:
         required = f"{wanted_s:.3f} s, as by its marks, within {rules.load_length_s:g} s"
         place = run.at("column energy_mj", ENERGY.file)
         yield Finding(place, f"energy for {found_s:.3f} s of load", required)
+
+
+def _load_s(counter: Table, first: int, last: int, load_mw: float, rest_mw: float) -> float:
+    """How long the load lasted between two steps, one of them at rest."""
+    spent_mj = float(counter["energy_mj"][last] - counter["energy_mj"][first])
+    seconds = float(counter["t_ns"][last] - counter["t_ns"][first]) * 1e-9
+    return (spent_mj - rest_mw * seconds) / max(1.0, load_mw - rest_mw)
 
 
 def _steps(energy: Table) -> Table:
@@ -87,7 +101,22 @@ def _steps(energy: Table) -> Table:
     return energy.rows(np.append(False, changed))
 
 
-def _watts(counter: Table, rows: NDArray[np.intp]) -> float:
+def _within(counter: Table, start_ns: int, end_ns: int) -> Rows:
+    return np.flatnonzero((counter["t_ns"] >= start_ns) & (counter["t_ns"] < end_ns))
+
+
+def _near(counter: Table, under: Rows, seconds: float) -> Rows:
+    """The first of these steps, or the last ones in the order of `under`, over so many seconds."""
+    away_ns = np.abs(counter["t_ns"][under] - counter["t_ns"][under[0]])
+    close = under[away_ns <= _ns(seconds)]
+    return close if len(close) >= _FEWEST_IN_LINE else under[:_FEWEST_IN_LINE]
+
+
+def _slope_mw(counter: Table, rows: Rows) -> float:
     """Mean power, by a straight line: the register skips a step now and then."""
     seconds = (counter["t_ns"][rows] - counter["t_ns"][rows[0]]) * 1e-9
-    return float(np.polyfit(seconds, counter["energy_mj"][rows] * 1e-3, 1)[0])
+    return float(np.polyfit(seconds, counter["energy_mj"][rows].astype(np.float64), 1)[0])
+
+
+def _ns(seconds: float) -> int:
+    return round(seconds * 1e9)
