@@ -23,7 +23,7 @@ from battery.registry import manipulation
 from bundles import slope_by_its_warm_up, with_plan
 from forgeries import shortened
 from kit.timeline import window_edges
-from kit.trace import ENERGY, POWER, POWER_COUNTERS_NS, WINDOWS
+from kit.trace import ENERGY, POWER, POWER_COUNTERS_NS, WARM_UP, WINDOWS
 
 FASTER = {"x0.9": {"factor": 0.9}, "x0.97": {"factor": 0.97}}
 
@@ -187,6 +187,22 @@ def _more_launches(bundle, factor):
 def launches_inflated(bundle):
     """1.11 times the launches in the same time, with counts, controls and trace to match."""
     return _more_launches(bundle, 1.11)
+
+
+@manipulation("GK318", "M11", variants={"x0.99": {"share": 0.99}, "x0.9": {"share": 0.9}})
+def warm_up_handed_over_early(bundle, share):
+    """The host is told to have been quicker over the warm-up, so that the slope takes more."""
+
+    def change(run):
+        windows, first_ns = run.tables[WINDOWS.file], run.document.timing.start.after_ns
+        is_warm = windows["phase"] == WARM_UP
+
+        def earlier(at_ns):
+            return np.where(is_warm, first_ns + (at_ns - first_ns) * share, at_ns)
+
+        return columns(WINDOWS.file, enqueue_start_ns=earlier, enqueue_end_ns=earlier)(run)
+
+    return runs(bundle, change, slope_by_its_warm_up)
 
 
 @manipulation("GK321", "M11", base="prefill", variants={"x0.983": {"share": 0.983}})
