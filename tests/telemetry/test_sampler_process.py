@@ -17,12 +17,18 @@ H200 = DeviceAddress("0000:00:06.0", "GPU-00000000-0000-0000-0000-000000000001")
 
 
 def is_running(pid):
-    """Whether a process lives; a dead one that nobody has waited for does not."""
+    """Whether a thread of a process lives; a dead process that nobody waited for has none.
+
+    The first thread may be dead before the others, and only then can the process be waited for.
+    """
     try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0]
-    except FileNotFoundError:
-        return False
-    return state not in "ZX"
+        states = [
+            path.read_text().rsplit(") ", 1)[1][0]
+            for path in Path(f"/proc/{pid}/task").glob("*/stat")
+        ]
+    except (FileNotFoundError, ProcessLookupError):  # a thread ended while it was looked at
+        return Path(f"/proc/{pid}").exists()
+    return any(state not in "ZX" for state in states)
 
 
 def test_a_sampler_that_is_killed_is_an_error_when_read_and_in_the_record(nvml_machine, start):
