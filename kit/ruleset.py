@@ -117,7 +117,7 @@ class Ruleset:
     # takes four such spans: one that wakes the device, N, and 2N.
     slope_s: float = 1.0
     slope_spans: int = 4
-    slope_launches_difference: float = 0.003
+    planned_launches_difference: float = 0.003
     # From the last window to the cool-down nothing runs but the slope: 0.9 % or 37 ms apart at most
     # in 77 H200 tests, and 90 ms in three of 128^3, whose calls take 78 ms each. Beside these a
     # call's own time is allowed.

@@ -94,6 +94,11 @@ def host_lead_ns(timing: TimingRecord, windows: Table) -> NDArray[np.int64]:
     return window_edges(timing, windows)[1:] - windows["enqueue_end_ns"]
 
 
+def middle_lead_ns(timing: TimingRecord, windows: Table) -> float:
+    """Median of the host's lead over the profiling windows; there is one or more."""
+    return float(np.median(host_lead_ns(timing, windows)[windows["phase"] == PROFILING]))
+
+
 def anchored_span_ns(timing: TimingRecord) -> tuple[int, int]:
     """Host time between the two drained moments, and how far both anchors together may be off."""
     start, end = timing.start, timing.end

@@ -3,7 +3,8 @@
     python tests/benchmarks/overhead.py BUNDLE... [--json FILE]
 
 Reads bundles, measures nothing. `÷ kernel` is the mean period over the median kernel of the trace,
-each at the clock that it met, and the largest of all runs; other figures are the median run's.
+each at the clock that it met, and the largest of all runs. Gaps between kernels, their median and
+their share of the time, are those of the first run's trace. Other figures are the median run's.
 """
 
 import argparse
@@ -12,6 +13,8 @@ from pathlib import Path
 
 from kit.bundle.reader import parse, read_container
 from kit.checker.recomputed import recompute
+from kit.kernels import figures
+from kit.trace import KERNELS
 
 
 def rows(path):
@@ -23,7 +26,9 @@ def rows(path):
         if not runs:
             continue
         middle = sorted(runs, key=lambda run: run.mean_period_ns)[len(runs) // 2]
-        document = case.runs[0].run.document
+        document, evidence = case.runs[0].run.document, case.runs[0].run.evidence
+        traced = evidence.trace and evidence.trace.status == "ok"
+        kernels = figures(evidence.trace.names, evidence.tables[KERNELS.file]) if traced else None
         yield {
             "case": case.case.id,
             "device": devices[middle.device],
@@ -41,6 +46,8 @@ def rows(path):
                 default=None,
             ),
             "replicate_range": case.metrics.replicate_range,
+            "gap_us": kernels and kernels.gap_median_ns / 1e3,
+            "gap_share": kernels and kernels.gap_share,
         }
 
 
@@ -60,12 +67,16 @@ def main():
     arguments.add_argument("--json", type=Path)
     given = arguments.parse_args()
     found = [row for path in given.bundles for row in rows(path)]
-    print(f"{'case':38} {'dispatch':12} {'runs':>4} {'µs':>10} {'÷ kernel':>9} {'range %':>8}")
+    print(
+        f"{'case':38} {'dispatch':12} {'runs':>4} {'µs':>10} {'÷ kernel':>9} {'range %':>8} "
+        f"{'gap µs':>7} {'gaps %':>7}"
+    )
     for row in found:
         print(
             f"{row['case']:38} {row['dispatch']:12} {row['runs']:4} {row['period_us']:10.3f} "
             f"{shown(row['period_over_kernel'], '9.4f'):>9} "
-            f"{shown(scaled(row['replicate_range'], 100), '8.2f'):>8}"
+            f"{shown(scaled(row['replicate_range'], 100), '8.2f'):>8} "
+            f"{shown(row['gap_us'], '7.3f'):>7} {shown(scaled(row['gap_share'], 100), '7.2f'):>7}"
         )
     if given.json:
         given.json.write_text(json.dumps({"rows": found}, indent=1) + "\n")

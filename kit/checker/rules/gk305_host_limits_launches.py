@@ -25,14 +25,12 @@ ahead, for windows that were shortened beside their enqueue times.
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, Severity, Unproven, methodology_severity, rule
 from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
 from kit.ruleset import Ruleset
-from kit.timeline import anchored_span_ns, host_lead_ns, mean_period_ns
-from kit.trace import PROFILING, WINDOWS
+from kit.timeline import anchored_span_ns, mean_period_ns, middle_lead_ns
+from kit.trace import WINDOWS
 
 
 @rule("GK305", "host-limits-launches", clauses=("M05",), since="2026.1")
@@ -71,10 +69,9 @@ def _pilot(run: MeasuredRun, pilot_ns: int, rules: Ruleset) -> Iterator[Finding]
 def _lead(run: MeasuredRun, rules: Ruleset, severity: Severity) -> Iterator[Finding]:
     profiling, windows = run.profiling_windows(), run.table(WINDOWS.file)
     period_ns = mean_period_ns(profiling)
-    leads = host_lead_ns(run.document.timing, windows)[windows["phase"] == PROFILING]
     _, width_ns = anchored_span_ns(run.document.timing)
     slack_ns = min(width_ns, 2 * round(rules.anchor_width_s * 1e9))
-    middle_ns = float(np.median(leads))
+    middle_ns = middle_lead_ns(run.document.timing, windows)
     place = run.at("column enqueue_end_ns in profiling", WINDOWS.file)
     calls = (middle_ns - slack_ns) / (period_ns * run.document.executable.gemms_per_call)
     if calls > rules.most_calls_ahead:

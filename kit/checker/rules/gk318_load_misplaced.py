@@ -39,8 +39,16 @@ from kit.clock_events import POWER_CAP
 from kit.gpu_registers import registers_of
 from kit.ruleset import Ruleset
 from kit.stability import IDLE_NS, level
-from kit.timeline import host_lead_ns, host_period_ns, mean_period_ns, share_with, within
-from kit.trace import CLOCKS, POWER, PROFILING, WARM_UP, WINDOWS, place_of
+from kit.timeline import (
+    host_period_ns,
+    launches_of,
+    mean_period_ns,
+    middle_lead_ns,
+    rows_of_phase,
+    share_with,
+    within,
+)
+from kit.trace import CLOCKS, POWER, WARM_UP, WINDOWS, place_of
 
 
 @rule("GK318", "load-misplaced", clauses=("M11", "M14", "M23"), since="2026.1")
@@ -76,9 +84,9 @@ def _slope(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
     per_call = run.document.executable.gemms_per_call
     place = run.at("timing.controls.host_slope")
     if estimated_ns is not None:
-        yield from _ahead(run, rules)
+        yield from _ahead(run, estimated_ns, rules)
         wanted = math.ceil(rules.slope_s * 1e9 / estimated_ns / per_call) * per_call
-        allowed = rules.slope_launches_difference * wanted + per_call
+        allowed = rules.planned_launches_difference * wanted + per_call
         if abs(slope.launches - wanted) > allowed:
             required = f"{wanted} within {allowed:.0f}: {rules.slope_s:g} s by the warm-up"
             yield Finding(place, f"{slope.launches} launches", required)
@@ -93,15 +101,14 @@ def _slope(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
         yield Finding(run.at("phases.cool_down_start_ns"), found, required)
 
 
-def _ahead(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
+def _ahead(run: MeasuredRun, estimated_ns: float, rules: Ruleset) -> Iterator[Finding]:
     """The host's time over the warm-up, by which the slope is reckoned, is no shorter than that."""
-    timing, windows = run.document.timing, run.table(WINDOWS.file)
-    warm, profiling = windows["phase"] == WARM_UP, windows["phase"] == PROFILING
-    spent_ns = int(windows["enqueue_end_ns"][warm][-1] - windows["enqueue_start_ns"][warm][0])
-    ahead_ns = int(windows["duration_ns"][warm].sum()) - spent_ns
+    windows = run.table(WINDOWS.file)
+    warm = rows_of_phase(windows, WARM_UP)
+    ahead_ns = round(launches_of(warm) * (mean_period_ns(warm) - estimated_ns))
     call_ns = run.document.executable.gemms_per_call * mean_period_ns(run.profiling_windows())
-    later_ns = float(np.median(host_lead_ns(timing, windows)[profiling]))
-    most_ns = min(later_ns + call_ns, rules.most_calls_ahead * call_ns) + rules.ahead_s * 1e9
+    later_ns = middle_lead_ns(run.document.timing, windows)
+    most_ns = later_ns + call_ns + rules.ahead_s * 1e9
     if ahead_ns > most_ns:
         found = f"{ahead_ns} ns ahead of the device when the warm-up ends"
         required = f"at most {most_ns:.0f} ns, as in profiling"

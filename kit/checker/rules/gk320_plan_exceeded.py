@@ -48,7 +48,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
         wanted = max(plan.profiling_min_launches, seconds * 1e9 / period_ns)
         rounding = windows * run.document.executable.gemms_per_call
         planned = math.ceil(wanted / rounding) * rounding
-        allowed = rules.slope_launches_difference * planned + rounding
+        allowed = rules.planned_launches_difference * planned + rounding
         if abs(phases.profiling_launches - planned) > allowed:
             required = f"{planned} within {allowed:.0f}, by {layout.PLAN} and the warm-up"
             place = run.at("phases.profiling_launches")

@@ -34,7 +34,7 @@ from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
 from kit.gpu_registers import registers_of
 from kit.ruleset import Ruleset
 from kit.stability import level
-from kit.trace import ENERGY, POWER, Table
+from kit.trace import ENERGY, POWER, Table, rows_within
 
 _FEWEST_UNDER_LOAD = 4
 _FEWEST_IN_LINE = 3
@@ -102,7 +102,7 @@ def _steps(energy: Table) -> Table:
 
 
 def _within(counter: Table, start_ns: int, end_ns: int) -> Rows:
-    return np.flatnonzero((counter["t_ns"] >= start_ns) & (counter["t_ns"] < end_ns))
+    return np.arange(len(counter))[rows_within(counter, start_ns, end_ns)]
 
 
 def _near(counter: Table, under: Rows, seconds: float) -> Rows:
