@@ -9,6 +9,7 @@ marks in README.md; otherwise it prints the table.
 import json
 import sys
 from pathlib import Path
+from statistics import geometric_mean
 
 HERE = Path(__file__).parent
 README = HERE.parents[1] / "README.md"
@@ -35,7 +36,11 @@ def table():
             f"| {shown(theirs.get('graph_ratio'), '.3f')} "
             f"| {shown(theirs.get('eager_ratio'), '.3f')} |"
         )
-    return "\n".join(lines)
+    means = (
+        f"{geometric_mean(row[f'{way}_ratio'] for row in torch['rows']):.3f}"
+        for way in ("graph", "eager")
+    )
+    return "\n".join([*lines, f"| geometric mean | | | | | | {' | '.join(means)} |"])
 
 
 def shown(value, form):
