@@ -94,9 +94,10 @@ def host_lead_ns(timing: TimingRecord, windows: Table) -> NDArray[np.int64]:
     return window_edges(timing, windows)[1:] - windows["enqueue_end_ns"]
 
 
-def middle_lead_ns(timing: TimingRecord, windows: Table) -> float:
-    """Median of the host's lead over the profiling windows; there is one or more."""
-    return float(np.median(host_lead_ns(timing, windows)[windows["phase"] == PROFILING]))
+def profiling_lead_ns(timing: TimingRecord, windows: Table, share: float = 0.5) -> float:
+    """The host's lead that this share of the profiling windows keep below; there is one or more."""
+    leads_ns = host_lead_ns(timing, windows)[windows["phase"] == PROFILING]
+    return float(np.quantile(leads_ns, share))
 
 
 def anchored_span_ns(timing: TimingRecord) -> tuple[int, int]:

@@ -1,7 +1,6 @@
 """Which dispatch mode: are one call's cost and the gap after it small beside one kernel's time?"""
 
 import math
-import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,10 +15,6 @@ from kit.timing import Clock
 
 _CALLS = 24
 """Calls of a pilot: below the 32 executions that JAX lets run ahead, so none of them waits."""
-_UNQUEUED = 480
-"""GEMMs whose host cost counts: after them a call waits for room in the driver's queue, which holds
-a thousand launches (H200: 455 to 482 GEMMs of 4096^3, each with a memset, beside 28 calls of loops
-that XLA made graphs of)."""
 _SINGLE_GAP_NS = 5_000
 """What a GEMM launched on its own may lose between kernels: 5 µs for e4m3 and int8 at 4096^3 on an
 H200, 1 to 2 µs for others."""
@@ -38,7 +33,10 @@ def pilot(backend: Backend, per_call: int, clock: Clock) -> Pilot:
     """Time a few calls of `per_call` GEMMs each, after two that load kernels and libraries.
 
     A call's cost is the mean over all of them for one launch a call, so that it is as large as the
-    period where the host limits it.
+    period where the host limits it. For a loop it is the least of them: a call may wait for room in
+    the driver's queue, which holds a thousand launches (H200: 4.8 calls of 96 GEMMs of 4096^3, each
+    with a memset, beside 28 calls of loops that XLA made graphs of), or for a disturbed host (once
+    119 ms of an 81 ms call, beside 37).
     """
     backend.wait_for(backend.enqueue(2))
     marks = [clock()]
@@ -51,9 +49,8 @@ def pilot(backend: Backend, per_call: int, clock: Clock) -> Pilot:
     period_ns = (clock() - marks[0]) // _CALLS
     if per_call == 1:
         return Pilot(enqueue_ns=(marks[-1] - marks[0]) // _CALLS, period_ns=period_ns)
-    unqueued = max(1, _UNQUEUED // per_call)
-    costs = [later - earlier for earlier, later in pairwise(marks[: unqueued + 1])]
-    return Pilot(enqueue_ns=round(statistics.median(costs)), period_ns=period_ns)
+    least_ns = min(later - earlier for earlier, later in pairwise(marks))
+    return Pilot(enqueue_ns=least_ns, period_ns=period_ns)
 
 
 def choose(plan: BackendPlan, found: Pilot | None, rules: Ruleset) -> tuple[DispatchMode, str]:

@@ -1,8 +1,8 @@
 """A tuner process: `python -m kit.runner.tuner REQUEST FD`, reporting on the file descriptor.
 
 It lets XLA tune once, in a process whose autotune cache is empty, and keeps the results; given
-results, it compiles from them. It then times what it compiled whenever a line on its standard input
-names an implementation, so that the launcher can go back and forth between several tuners.
+results, it compiles from them. It then times what it compiled for each `Stint` on its standard
+input, so that the launcher can go back and forth between several tuners.
 """
 
 import os
@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 from kit import cuda_driver
 from kit.backends import Backend, Build, backend
@@ -28,11 +27,8 @@ from kit.ruleset import ruleset
 from kit.runner.dispatch import Chooser, Handover, Trial, pilot
 from kit.runner.failure import failure, first_line
 from kit.runner.program import require_readable
-from kit.runner.tuner_messages import Built, Message, Request
+from kit.runner.tuner_messages import Built, Message, Request, Stint
 from kit.system import cpu_facts
-
-_BLOCK_NS = 120_000_000
-"""Device time of one timing: long enough that its start and end are below 0.1 % of it."""
 
 Send = Callable[[Message], None]
 
@@ -62,10 +58,10 @@ def serve(
     request: Request,
     gemms: Backend,
     cache_bytes: int,
-    commands: Iterable[str],
+    stints: Iterable[str],
     send: Send,
 ) -> None:
-    """Compile the request's candidates, say so, and time one for each line of `commands`.
+    """Compile the request's candidates, say so, and time one for each line of `stints`.
 
     Raises:
         Exception: none of the candidates could be compiled, and what the first one's compiler
@@ -90,18 +86,21 @@ def serve(
     allocate = partial(gemms.allocate, handover.sets, plan.test_type.fill, seed)
     candidates = list(_launched(candidates, per_call, gemms, allocate))
     send(Message(built=Built(handover, tuple(candidates), results)))
-    calls: dict[Implementation, int] = {}
-    for line in commands:
-        implementation = cast("Implementation", line.strip())
-        gemms.use(implementation)
-        if implementation not in calls:  # only now has no other process the device
-            found = pilot(gemms, per_call[implementation], time.monotonic_ns)
-            calls[implementation] = max(3, -(-_BLOCK_NS // max(1, found.period_ns)))
-        gemms.wait_for(gemms.enqueue(2))  # another process had the device before
+    call_ns: dict[Implementation, int] = {}
+    for line in stints:
+        stint = decode(Stint, line.encode())
+        name = stint.implementation
+        gemms.use(name)
+        if name not in call_ns:  # only now has no other process the device
+            call_ns[name] = max(1, pilot(gemms, per_call[name], time.monotonic_ns).period_ns)
+        lead, timed = (
+            -(-ms * 1_000_000 // call_ns[name]) for ms in (stint.lead_ms, stint.timed_ms)
+        )
+        gemms.wait_for(gemms.enqueue(max(2, lead)))  # another process had the device before
+        calls = max(3, timed)
         start_ns = time.monotonic_ns()
-        gemms.wait_for(gemms.enqueue(calls[implementation]))
-        launches = calls[implementation] * per_call[implementation]
-        send(Message(period_ns=(time.monotonic_ns() - start_ns) / launches))
+        gemms.wait_for(gemms.enqueue(calls))
+        send(Message(period_ns=(time.monotonic_ns() - start_ns) / (calls * per_call[name])))
 
 
 def _build(

@@ -25,6 +25,15 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class Stint:
+    """One timing that is asked for: of what, for how long, and for how long it runs before."""
+
+    implementation: Implementation
+    lead_ms: int
+    timed_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Built:
     """What a tuner compiled. `results` are paths of autotune results by implementation."""
 

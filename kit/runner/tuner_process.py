@@ -9,11 +9,10 @@ from pathlib import Path
 
 from kit.evidence import Status
 from kit.lines import Lines
-from kit.plan import Implementation
 from kit.records import decode, encode
 from kit.runner.child import Child, reporting_child, stop
 from kit.runner.process import worker_environment
-from kit.runner.tuner_messages import Built, Message, Request
+from kit.runner.tuner_messages import Built, Message, Request, Stint
 
 _TIMING_S = 60.0
 
@@ -48,8 +47,8 @@ class Tuner:
             if message.built is not None:
                 return message.built
 
-    def period_ns(self, implementation: Implementation) -> float:
-        """One GEMM's period over about a tenth of a second, in ns.
+    def period_ns(self, stint: Stint) -> float:
+        """One GEMM's period over the stint, in ns.
 
         Raises:
             TunerFailureError: it gave up, ended, or does not answer.
@@ -57,7 +56,7 @@ class Tuner:
         stdin = self._child.process.stdin
         assert stdin is not None  # noqa: S101 - it was started with a pipe
         try:
-            stdin.write(f"{implementation}\n".encode())
+            stdin.write(encode(stint))
             stdin.flush()
         except BrokenPipeError:
             raise self._ended() from None

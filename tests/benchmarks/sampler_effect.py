@@ -3,19 +3,18 @@
     python tests/benchmarks/sampler_effect.py [--m M --n N --k K] [--format F] [--json FILE]
 
 One process keeps one GPU busy. Stretches of two seconds with a sampler at the kit's own periods
-alternate with stretches without one, so that a drift of clocks meets both alike; CUDA events time
-each stretch. The card rests while a sampler starts, and a rested one is faster until its power
-average, over a second, has caught up: two seconds of load go before every stretch. The ratio is
-that of the medians.
+alternate with stretches in which it is stopped (SIGSTOP), so that a drift of clocks meets both
+alike; CUDA events time each stretch. The card never rests between them: a rested one is faster
+until its power average, over a second, has caught up. The ratio is that of the medians.
 """
 
 import argparse
 import json
 import os
+import signal
 import statistics
 import tempfile
 import time
-from contextlib import ExitStack
 from pathlib import Path
 
 from kit import cuda_driver
@@ -33,12 +32,13 @@ from kit.trace import CLOCKS, ENERGY, HOST, POWER
 from kit.workload import Workload
 
 PERIODS_MS = {CLOCKS.file: 20, POWER.file: 50, ENERGY.file: 200, HOST.file: 50}
-LEAD_S, STRETCH_S, PAIRS = 2.0, 2.0, 8
+WARM_UP_S, LEAD_S, STRETCH_S, PAIRS = 5.0, 0.5, 2.0, 10
+CAPACITY_S = 120.0
 
 
-def settled(gemms, clock, call_ns):
+def settled(gemms, clock, call_ns, lead_s=LEAD_S):
     """Mean time of a call in ns over a stretch of launches behind its lead, by CUDA events."""
-    clock.boundary(gemms.enqueue(max(1, int(LEAD_S * 1e9 / call_ns))))
+    clock.boundary(gemms.enqueue(max(1, int(lead_s * 1e9 / call_ns))))
     calls = max(1, int(STRETCH_S * 1e9 / call_ns))
     last = gemms.enqueue(calls)
     clock.boundary(last)
@@ -69,17 +69,19 @@ def main():
     clock = timer("cuda_events", gemms, time.monotonic_ns)
     clock.start()
     call_ns = pilot(gemms, per_call, time.monotonic_ns).period_ns
-    call_ns = settled(gemms, clock, call_ns)
     periods = {True: [], False: []}
-    for pair in range(PAIRS):
-        for sampled in (True, False) if pair % 2 else (False, True):
-            with ExitStack() as sampling:
-                if sampled:
-                    folder = Path(sampling.enter_context(tempfile.TemporaryDirectory()))
-                    now_ns = time.monotonic_ns()
-                    sampler = Sampler.start("nvml", address, PERIODS_MS, 60.0, now_ns, folder)
-                    sampling.enter_context(sampler)
-                periods[sampled].append(settled(gemms, clock, call_ns) / per_call)
+    with tempfile.TemporaryDirectory() as folder:
+        now_ns = time.monotonic_ns()
+        with Sampler.start(
+            "nvml", address, PERIODS_MS, CAPACITY_S, now_ns, Path(folder)
+        ) as sampler:
+            call_ns = settled(gemms, clock, call_ns, WARM_UP_S)
+            for pair in range(PAIRS):
+                for sampled in (True, False) if pair % 2 else (False, True):
+                    os.kill(sampler.pid, signal.SIGCONT if sampled else signal.SIGSTOP)
+                    periods[sampled].append(settled(gemms, clock, call_ns) / per_call)
+            os.kill(sampler.pid, signal.SIGCONT)
+            samples = len(sampler.read(CLOCKS.file))
     with_it, without = (statistics.median(periods[sampled]) for sampled in (True, False))
     found = {
         "shape": [given.m, given.n, given.k],
@@ -88,6 +90,7 @@ def main():
         "sampled_ns": periods[True],
         "unsampled_ns": periods[False],
         "ratio": with_it / without,
+        "clock_samples": samples,
         "cpus": os.cpu_count(),
     }
     print(f"{'shape':>20} {'with µs':>10} {'without µs':>11} {'ratio':>8}")

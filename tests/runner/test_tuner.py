@@ -1,5 +1,6 @@
 """A tuner compiles, keeps the autotune results, and times what it is asked for."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from kit.runner.dispatch import Handover
 from kit.runner.failure import failure
 from kit.runner.job import Job
 from kit.runner.tuner import serve
-from kit.runner.tuner_messages import Message, Request
+from kit.runner.tuner_messages import Message, Request, Stint
 from plans import small_plan
 
 PLAN = small_plan()
@@ -28,17 +29,20 @@ def job(plan=PLAN):
     return Job(plan, CASE.id, "gpu-0123456789ab", None, None, 1, 0, "/case", "/run", None)
 
 
-def served(tmp_path, backend, commands=(), implementations=("library", "triton"), **changes):
+def stint(implementation, lead_ms=0, timed_ms=20):
+    return encode(Stint(implementation, lead_ms, timed_ms)).decode()
+
+
+def served(tmp_path, backend, stints=(), implementations=("library", "triton"), **changes):
     request = Request(job(), 1, implementations, ONE, str(tmp_path))
     sent = []
-    serve(replace(request, **changes), backend, 2**20, commands, sent.append)
+    serve(replace(request, **changes), backend, 2**20, stints, sent.append)
     return sent, next(message.built for message in sent if message.built is not None)
 
 
 def test_both_are_compiled_and_timed_in_turn(tmp_path):
     backend = FakeBackend(programs={"library": (LIBRARY, 0.004), "triton": (TRITON, 0.002)})
-    commands = ["library\n", "triton\n", "library\n"]
-    sent, built = served(tmp_path, backend, commands)
+    sent, built = served(tmp_path, backend, map(stint, ("library", "triton", "library")))
     assert [c.hlo for c in built.candidates] == [hlo_name(LIBRARY), hlo_name(TRITON)]
     assert [c.gemms for c in built.candidates] == [{"__cublas$lt$matmul": 1}, {"dot": 1}]
     assert [Path(path).read_text() for path in built.results.values()] == [
@@ -47,6 +51,14 @@ def test_both_are_compiled_and_timed_in_turn(tmp_path):
     periods = [message.period_ns for message in sent if message.period_ns is not None]
     assert periods == pytest.approx([4e6, 2e6, 4e6], rel=0.1)
     assert [event[0] for event in backend.events] == ["compile", "compile", "allocate"]
+
+
+def test_a_stints_lead_is_launched_but_not_timed(tmp_path):
+    backend = FakeBackend(programs={"library": (LIBRARY, 0.001), "triton": (TRITON, 0.001)})
+    start_s = time.monotonic()
+    sent, _ = served(tmp_path, backend, [stint("library", lead_ms=400)])
+    assert sent[-1].period_ns == pytest.approx(1e6, rel=0.2)
+    assert time.monotonic() - start_s > 0.4
 
 
 def test_what_triton_cannot_compile_is_recorded(tmp_path):
@@ -91,7 +103,7 @@ def test_what_cannot_be_launched_leaves_the_other_to_be_timed(tmp_path, failing,
     refusal = RuntimeError("RESOURCE_EXHAUSTED: no room for a temporary\nmore")
     programs = {"library": (LIBRARY, 0.002), "triton": (TRITON, 0.002)}
     backend = FakeBackend(programs=programs | {failing: (programs[failing][0], refusal)})
-    sent, built = served(tmp_path, backend, [f"{other}\n"])
+    sent, built = served(tmp_path, backend, [stint(other)])
     reasons = {c.implementation: c.reason for c in built.candidates}
     said = "RuntimeError: RESOURCE_EXHAUSTED: no room for a temporary"
     assert reasons == {failing: said, other: ""}

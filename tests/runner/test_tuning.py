@@ -67,12 +67,12 @@ class FakeTuner:
                 results[implementation] = str(path)
         return Built(SINGLE, tuple(candidates), results)
 
-    def period_ns(self, implementation):
-        self.log.append((self.request.attempt, implementation))
-        period_ns = self.programs[implementation][1]
+    def period_ns(self, stint):
+        self.log.append((self.request.attempt, stint.implementation, stint.lead_ms))
+        period_ns = self.programs[stint.implementation][1]
         if period_ns is None:
             raise TunerFailureError("crashed", "gone")
-        return period_ns
+        return period_ns[bool(stint.lead_ms)] if isinstance(period_ns, tuple) else period_ns
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_the_fastest_tuning_of_the_library_is_kept(device, tmp_path):
         ("a", 210.0), ("t", 250.0), ("b", 203.0), ("a", None),
     ]  # fmt: skip
     assert found.candidates[3].reason == "the same program as in attempt 1"
-    assert log[:6] == [(1, "library"), (1, "triton"), (2, "library")] * 2
+    assert log == [(1, "library", 0), (1, "triton", 0), (2, "library", 0)] * tuning.HEATS.rounds
     assert [r.implementations for r in requests] == [
         ("library", "triton"), ("library",), ("library",),
     ]  # fmt: skip
@@ -121,6 +121,32 @@ def test_triton_wins_where_it_is_faster_and_clean(device, tmp_path):
     found, text = tune(job(tmp_path, attempts=1), print)
     assert (found.implementation, text) == ("library", "results of a")
     assert found.candidates[1].period_ns == 10.8
+
+
+def test_a_final_at_settled_clocks_decides_among_those_near_the_fastest(device, tmp_path):
+    """The heats' winner may live on the power that the others left it."""
+    log, _ = device(
+        {"library": ("a", (27.3, 27.4), {}), "triton": ("t", (26.0, 26.5), {"reduce": 1})},
+        {"library": ("b", (27.0, 27.6), {})},
+        {"library": ("c", (27.9, 27.3), {})},
+    )
+    found, text = tune(job(tmp_path), print)
+    assert text == "results of a"
+    assert [(c.hlo, c.period_ns) for c in found.candidates] == [
+        ("a", 27.4), ("t", 26.5), ("b", 27.6), ("c", None),
+    ]  # fmt: skip
+    assert found.candidates[3].reason == "28 ns in the heats, too slow for the final"
+    final = [(number, name) for number, name, lead_ms in log if lead_ms]
+    assert final == [(1, "library"), (1, "triton"), (2, "library")] * tuning.FINAL.rounds
+
+
+def test_one_near_the_fastest_needs_no_final(device, tmp_path):
+    log, _ = device(
+        {"library": ("a", 27.0, {})}, {"library": ("b", 28.0, {})}, {"library": ("c", None, {})}
+    )
+    found, _ = tune(job(tmp_path, "library"), print)
+    assert [c.period_ns for c in found.candidates] == [27.0, 28.0, None]
+    assert not any(lead_ms for *_, lead_ms in log)
 
 
 def test_triton_asked_for_is_taken_with_its_extra_work(device, tmp_path):

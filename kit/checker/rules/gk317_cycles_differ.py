@@ -36,7 +36,7 @@ from kit.checker.rule import Finding, Severity, Unproven, rule
 from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
 from kit.metrics import time_mean
 from kit.ruleset import Ruleset
-from kit.timeline import mean_period_ns, middle_lead_ns, window_edges
+from kit.timeline import mean_period_ns, profiling_lead_ns, window_edges
 from kit.trace import CLOCKS, PROFILING, WARM_UP, WINDOWS
 
 
@@ -124,5 +124,6 @@ def _severity(run: MeasuredRun, rules: Ruleset) -> Severity:
     """Only a device that waits for its host may take any time it likes."""
     windows = run.table(WINDOWS.file)
     period_ns = mean_period_ns(run.profiling_windows())
-    waits = middle_lead_ns(run.document.timing, windows) < rules.launches_ahead * period_ns
+    lead_ns = profiling_lead_ns(run.document.timing, windows)
+    waits = lead_ns < rules.launches_ahead * period_ns
     return "warn" if waits else "fail"

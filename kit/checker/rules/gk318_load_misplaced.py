@@ -5,9 +5,10 @@ The first launch follows the idle phase within the edition's part of a second. B
 drained moment and the start of the cool-down the device did nothing but the host slope: so many
 launches as last a second by the host's estimate over the warm-up, in the edition's number of spans,
 at the measured period. That estimate is the host's own: when the warm-up ends it is no more than a
-call further ahead of the device than in profiling. Where the registers of the GPU are known and the
-load draws clearly more than the device at rest, before or after it, its power rises just after the
-first launch and falls just as the cool-down starts; without `power_instant_mw` that is unproven.
+call further ahead of the device than in all but a few windows of profiling. Where the registers of
+the GPU are known and the load draws clearly more than the device at rest, before or after it, its
+power rises just after the first launch and falls just as the cool-down starts; without
+`power_instant_mw` that is unproven.
 Where the power cap holds it in nearly every sample, no event bits say so just before the load or
 well after it.
 
@@ -43,7 +44,7 @@ from kit.timeline import (
     host_period_ns,
     launches_of,
     mean_period_ns,
-    middle_lead_ns,
+    profiling_lead_ns,
     rows_of_phase,
     share_with,
     within,
@@ -107,7 +108,7 @@ def _ahead(run: MeasuredRun, estimated_ns: float, rules: Ruleset) -> Iterator[Fi
     warm = rows_of_phase(windows, WARM_UP)
     ahead_ns = round(launches_of(warm) * (mean_period_ns(warm) - estimated_ns))
     call_ns = run.document.executable.gemms_per_call * mean_period_ns(run.profiling_windows())
-    later_ns = middle_lead_ns(run.document.timing, windows)
+    later_ns = profiling_lead_ns(run.document.timing, windows, rules.lead_share)
     most_ns = later_ns + call_ns + rules.ahead_s * 1e9
     if ahead_ns > most_ns:
         found = f"{ahead_ns} ns ahead of the device when the warm-up ends"
