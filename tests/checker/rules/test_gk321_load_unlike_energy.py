@@ -70,6 +70,22 @@ def test_the_load_begins_where_the_energy_says(later_ms, wanted):
     assert outcome(CODE, bundle) == wanted
 
 
+@pytest.mark.parametrize("ahead", [60_000, -60_000])
+def test_a_register_that_is_ahead_of_itself_for_two_steps_is_honest(ahead):
+    """As an H200's was just after the first second of load, by 90 ms of its 700 W."""
+    bundle = honest_gpu()
+    run = bundle.cases[GUIDELINE].runs[0]
+    energy, start_ns = run.tables["energy.csv"], run.document.timing.start.after_ns
+    first = int(np.searchsorted(energy["t_ns"], start_ns + 1_000_000_000))
+
+    def disturbed(energy_mj):
+        energy_mj[first : first + 2] += ahead
+        return energy_mj
+
+    changed = with_column(bundle, GUIDELINE, 1, "energy.csv", "energy_mj", disturbed)
+    assert outcome(CODE, changed) == "pass"
+
+
 def test_a_register_that_skips_a_step_is_honest():
     """An H200's counter stands still for a step now and then, and makes up for it."""
 
