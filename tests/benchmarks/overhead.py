@@ -4,7 +4,8 @@
 
 Reads bundles, measures nothing. `÷ kernel` is the mean period over the median kernel of the trace,
 each at the clock that it met, and the largest of all runs. Gaps between kernels, their median and
-their share of the time, are those of the first run's trace. Other figures are the median run's.
+their share of the time, are those of the first run's trace. Other figures are the median run's. Of a case
+in several bundles the last one given counts.
 """
 
 import argparse
@@ -66,12 +67,12 @@ def main():
     arguments.add_argument("bundles", type=Path, nargs="+")
     arguments.add_argument("--json", type=Path)
     given = arguments.parse_args()
-    found = [row for path in given.bundles for row in rows(path)]
+    found = {row["case"]: row for path in given.bundles for row in rows(path)}
     print(
         f"{'case':38} {'dispatch':12} {'runs':>4} {'µs':>10} {'÷ kernel':>9} {'range %':>8} "
         f"{'gap µs':>7} {'gaps %':>7}"
     )
-    for row in found:
+    for row in found.values():
         print(
             f"{row['case']:38} {row['dispatch']:12} {row['runs']:4} {row['period_us']:10.3f} "
             f"{shown(row['period_over_kernel'], '9.4f'):>9} "
@@ -79,7 +80,7 @@ def main():
             f"{shown(row['gap_us'], '7.3f'):>7} {shown(scaled(row['gap_share'], 100), '7.2f'):>7}"
         )
     if given.json:
-        given.json.write_text(json.dumps({"rows": found}, indent=1) + "\n")
+        given.json.write_text(json.dumps({"rows": list(found.values())}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
