@@ -155,9 +155,11 @@ class Ruleset:
     # counts meanwhile and rests at 118 to 138 W. Without a process, parts draw less than at rest.
     between_idle_least: float = 0.25
     # What is drawn over idle meanwhile, over that of the run itself: 0.61 at most in 27 H200 tests
-    # without tuning, and up to 1.27 where eight attempts tuned.
+    # without tuning, and up to 1.50 where eight attempts tuned.
     between_work: float = 0.95
     between_work_per_attempt: float = 0.25
+    # The tuner's final: three programs, three times 1.8 s each, and a tenth more.
+    between_final_s: float = 18.0
     # From the end of an attempt to the next: 0.02 s after 37 H200 attempts, and 13.6 s where
     # hardware counters were read, which `timeout_s` bounds.
     journal_silence_s: float = 10.0

@@ -19,6 +19,7 @@ from edits import (
     with_column,
     with_counter,
     with_counters,
+    with_disturbed_host,
     with_environment,
     with_field,
     with_fields,
@@ -50,9 +51,10 @@ __all__ = [
     "device_loop", "field", "findings", "fixed_frequency", "honest_cpu", "honest_gpu",
     "in_every_run", "outcome", "rederived", "reseal", "result", "rules", "scaled",
     "slope_by_its_warm_up", "uncounted_gpu",
-    "with_claims", "with_column", "with_counter", "with_counters", "with_environment", "with_field",
-    "with_fields", "with_hlo", "with_kernels", "with_lead", "with_plan", "with_rows", "with_run",
-    "with_system", "with_table", "without_column", "without_table", "without_trace", "write",
+    "with_claims", "with_column", "with_counter", "with_counters", "with_disturbed_host",
+    "with_environment", "with_field", "with_fields", "with_hlo", "with_kernels", "with_lead",
+    "with_plan", "with_rows", "with_run", "with_system", "with_table",
+    "without_column", "without_table", "without_trace", "write",
 ]  # fmt: skip
 
 

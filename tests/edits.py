@@ -17,7 +17,7 @@ from kit.bundle.manifest import (
 from kit.bundle.writer import BundleWriter
 from kit.evidence import environment_digest
 from kit.timeline import window_edges
-from kit.trace import TABLES, Table
+from kit.trace import PROFILING, TABLES, Table
 
 
 def with_fields(record, **changes):
@@ -184,14 +184,31 @@ def without_trace(bundle, case, number, trace=None):
 
 
 def with_lead(bundle, case, number, lead_ns):
-    """The host handed over each window's launches `lead_ns` before the device worked on them."""
+    """The host handed over each window's launches `lead_ns` before the device worked on them.
+
+    One lead for all windows, or one for each.
+    """
     run = next(run for run in bundle.cases[case].runs if run.document.number == number)
     timing = run.document.timing
     edges = window_edges(timing, run.tables["windows.csv"])
     starts = np.maximum(edges[:-1] - lead_ns, timing.start.after_ns)
-    ends = np.maximum(edges[1:] - lead_ns, starts)
+    ends = np.maximum.accumulate(np.maximum(edges[1:] - lead_ns, starts))
+    starts[1:] = np.maximum(starts[1:], ends[:-1])
     bundle = with_column(bundle, case, number, "windows.csv", "enqueue_start_ns", lambda _: starts)
     return with_column(bundle, case, number, "windows.csv", "enqueue_end_ns", lambda _: ends)
+
+
+def with_disturbed_host(bundle, case, number, share, calls):
+    """28 calls ahead, but so many in this share of the profiling windows, the first ones.
+
+    Calls of one GEMM each.
+    """
+    windows = bundle.cases[case].runs[number - 1].tables["windows.csv"]
+    profiling = np.flatnonzero(windows["phase"] == PROFILING)
+    period = windows["duration_ns"][profiling].sum() / windows["launches"][profiling].sum()
+    lead = np.full(len(windows), 28 * period)
+    lead[profiling[: int(share * len(profiling))]] = calls * period
+    return with_lead(bundle, case, number, lead.astype(np.int64))
 
 
 def with_rows(bundle, case, number, file, keep):

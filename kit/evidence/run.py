@@ -46,8 +46,8 @@ class Candidate:
     """A program that the tuner compiled in a fresh process, its `attempt`, or failed to compile.
 
     `hlo` is the name that its normalised HLO's file would have. `gemms` and `extra` are the census
-    of that HLO. `period_ns` is one GEMM's period in the tuner's pilot. What is null is so for the
-    `reason`.
+    of that HLO. `period_ns` is one GEMM's period in the tuner's last race: that of all programs, or
+    a final of those near the fastest. What is null is so for the `reason`.
     """
 
     attempt: int

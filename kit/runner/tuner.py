@@ -5,6 +5,7 @@ results, it compiles from them. It then times what it compiled for each `Stint` 
 input, so that the launcher can go back and forth between several tuners.
 """
 
+import math
 import os
 import sys
 import time
@@ -47,7 +48,7 @@ def main() -> int:
             platform = plan.backend.platform
             gemms = backend(plan.backend.name, platform, plan.case(request.job.case))
             cache = cuda_driver.describe().l2_bytes if platform == "cuda" else None
-            serve(request, gemms, cache or cpu_facts().cache_bytes, sys.stdin, send)
+            serve(request, gemms, cache or cpu_facts().cache_bytes, sys.stdin.buffer, send)
         except Exception as error:  # noqa: BLE001 - JAX raises many kinds; all become a status
             status, reason = failure(error)
             send(Message(status=status, reason=reason))
@@ -58,7 +59,7 @@ def serve(
     request: Request,
     gemms: Backend,
     cache_bytes: int,
-    stints: Iterable[str],
+    stints: Iterable[bytes],
     send: Send,
 ) -> None:
     """Compile the request's candidates, say so, and time one for each line of `stints`.
@@ -88,19 +89,19 @@ def serve(
     send(Message(built=Built(handover, tuple(candidates), results)))
     call_ns: dict[Implementation, int] = {}
     for line in stints:
-        stint = decode(Stint, line.encode())
+        stint = decode(Stint, line)
         name = stint.implementation
         gemms.use(name)
         if name not in call_ns:  # only now has no other process the device
             call_ns[name] = max(1, pilot(gemms, per_call[name], time.monotonic_ns).period_ns)
-        lead, timed = (
-            -(-ms * 1_000_000 // call_ns[name]) for ms in (stint.lead_ms, stint.timed_ms)
-        )
-        gemms.wait_for(gemms.enqueue(max(2, lead)))  # another process had the device before
-        calls = max(3, timed)
+        # Another process had the device before: two calls at least.
+        gemms.wait_for(gemms.enqueue(max(2, math.ceil(stint.lead_ms * 1e6 / call_ns[name]))))
+        calls = max(3, math.ceil(stint.timed_ms * 1e6 / call_ns[name]))
         start_ns = time.monotonic_ns()
         gemms.wait_for(gemms.enqueue(calls))
-        send(Message(period_ns=(time.monotonic_ns() - start_ns) / (calls * per_call[name])))
+        spent_ns = time.monotonic_ns() - start_ns
+        send(Message(period_ns=spent_ns / (calls * per_call[name])))
+        call_ns[name] = max(1, min(call_ns[name], spent_ns // calls))  # the pilot may be disturbed
 
 
 def _build(

@@ -14,8 +14,6 @@ from kit.runner.child import Child, reporting_child, stop
 from kit.runner.process import worker_environment
 from kit.runner.tuner_messages import Built, Message, Request, Stint
 
-_TIMING_S = 60.0
-
 
 class TunerFailureError(Exception):
     """A tuner gave up or ended; `status` is what its case's runs would end with."""
@@ -27,19 +25,20 @@ class TunerFailureError(Exception):
 
 
 class Tuner:
-    """A tuner process that answers."""
+    """A tuner process that answers, to each question within `timeout_s`."""
 
-    def __init__(self, child: Child) -> None:
+    def __init__(self, child: Child, timeout_s: float) -> None:
         self._child = child
+        self._timeout_s = timeout_s
         self._lines = Lines(child.reports.fileno())
 
-    def built(self, timeout_s: float, on_phase: Callable[[str], None]) -> Built:
+    def built(self, on_phase: Callable[[str], None]) -> Built:
         """What it has compiled.
 
         Raises:
             TunerFailureError: it compiled nothing, or not in time.
         """
-        deadline_s = time.monotonic() + timeout_s
+        deadline_s = time.monotonic() + self._timeout_s
         while True:
             message = self._hear(deadline_s)
             if message.phase is not None:
@@ -60,7 +59,7 @@ class Tuner:
             stdin.flush()
         except BrokenPipeError:
             raise self._ended() from None
-        message = self._hear(time.monotonic() + _TIMING_S)
+        message = self._hear(time.monotonic() + self._timeout_s)
         if message.period_ns is None:
             raise TunerFailureError("crashed", "the tuner answered something else than a timing")
         return message.period_ns
@@ -93,4 +92,4 @@ def tuner(request: Request) -> Iterator[Tuner]:
     environment = worker_environment(request.job, os.environ)
     environment["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
     with reporting_child("kit.runner.tuner", path, environment, subprocess.PIPE) as child:
-        yield Tuner(child)
+        yield Tuner(child, request.job.plan.timeout_s)

@@ -3,8 +3,8 @@
 XLA's autotuner settles on other kernels from process to process, some of them slower by several
 per cent. So a fresh process lets it tune, further ones compile the library's other algorithms, or
 tune again where the results name none. Their programs are then timed in turn, round after round:
-all of them in heats, those that come near the fastest in a final, and every run replays the results
-behind its winner.
+all of them in heats, the fastest few in a final if they are close, and every run replays the
+results behind the winner.
 """
 
 import statistics
@@ -32,21 +32,23 @@ from kit.runner.tuner_process import Tuner, TunerFailureError, tuner
 
 @dataclass(frozen=True, slots=True)
 class Race:
-    """Timings of each program in turn; the first, in which clocks still fall, is left out."""
+    """Timings of each program in turn, without the first, in which clocks still fall."""
 
     rounds: int
+    unsettled: int
     lead_ms: int
     timed_ms: int
 
 
-HEATS = Race(rounds=6, lead_ms=0, timed_ms=120)
+HEATS = Race(rounds=6, unsettled=1, lead_ms=0, timed_ms=120)
 """Long enough that a timing's start and end are below 0.1 % of it."""
-FINAL = Race(rounds=4, lead_ms=1_200, timed_ms=600)
+FINAL = Race(rounds=3, unsettled=0, lead_ms=1_200, timed_ms=600)
 """A power limit is kept over a second (H200): until then a program runs at the clock that others
 before it have left it, and one that draws more power looks faster than it is (2048^3 in bf16: 27.0
 against 27.3 µs in heats, and no faster alone)."""
-_NEAR = 1.03
-"""Programs no slower in the heats than this times the one that would be chosen reach the final."""
+_NEAR, _FINALISTS = 1.03, 3
+"""Who reaches the final: the fastest of those within 3 % of the one that the heats would choose.
+`between_final_s` of the edition's rules bounds what a final draws."""
 _BUDGET_S = 30.0
 """A further attempt begins only while it would probably end within this time."""
 
@@ -103,8 +105,7 @@ def tune(job: Job, on_phase: OnPhase) -> tuple[Tuning, str]:
     scratch = tempfile.TemporaryDirectory(prefix="gemm-kit-tuner-", ignore_cleanup_errors=True)
     with scratch as folder, ExitStack() as living:
         attempts, candidates = _attempts(job, folder, living, on_phase)
-        on_phase("tune: compare")
-        candidates = timed(candidates, programs(attempts))
+        candidates = raced(candidates, entrants_of(attempts), on_phase)
         chosen = choose(candidates)
         if chosen is None:
             raise TunerFailureError("crashed", "no program could be timed")
@@ -131,7 +132,7 @@ def _attempts(
     plan = job.plan.backend
     start_s = time.monotonic()
     process = living.enter_context(tuner(Request(job, 1, implementations(plan), None, folder)))
-    first = Attempt(process, process.built(job.plan.timeout_s, on_phase))
+    first = Attempt(process, process.built(on_phase))
     took_s = time.monotonic() - start_s
     handover = first.built.handover
     wanted = next(c.implementation for c in first.built.candidates if not c.reason)
@@ -176,7 +177,7 @@ def _in_turn(
     """Tuners that time as they compile, one after another, while there are seconds left."""
     for request in requests:
         if longest_s > left_s:
-            yield _missing(request, f"not tried: tuning may take {_BUDGET_S:g} s")
+            yield _missing(request, f"not tried: attempts may take {_BUDGET_S:g} s")
             continue
         start_s = time.monotonic()
         yield _heard(request, living.enter_context(tuner(request)), on_phase)
@@ -186,7 +187,7 @@ def _in_turn(
 
 def _heard(request: Request, process: Tuner, on_phase: OnPhase) -> Attempt | Candidate:
     try:
-        return Attempt(process, process.built(request.job.plan.timeout_s, on_phase))
+        return Attempt(process, process.built(on_phase))
     except TunerFailureError as failure:
         return _missing(request, failure.reason)
 
@@ -197,7 +198,7 @@ def _missing(request: Request, reason: str) -> Candidate:
     return Candidate(request.attempt, wanted, request.handover.mode, None, {}, {}, None, reason)
 
 
-def programs(attempts: list[Attempt]) -> Entrants:
+def entrants_of(attempts: list[Attempt]) -> Entrants:
     """Whom to ask for timings of each program, by the name of its HLO."""
     entrants: Entrants = {}
     for attempt in attempts:
@@ -207,18 +208,37 @@ def programs(attempts: list[Attempt]) -> Entrants:
     return entrants
 
 
-def timed(candidates: tuple[Candidate, ...], entrants: Entrants) -> tuple[Candidate, ...]:
-    """The candidates with their periods: those of the heats, or of a final where that takes two."""
+def raced(
+    candidates: tuple[Candidate, ...], entrants: Entrants, on_phase: OnPhase
+) -> tuple[Candidate, ...]:
+    """The candidates with their periods: those of the heats, or of the final where there is one.
+
+    Where the final loses a process, all others race again: its choice would be one of what is left.
+    """
+    on_phase("tune: compare")
     heats = race(entrants, HEATS)
     ranked = with_periods(candidates, heats, {})
-    chosen = choose(ranked)
-    if chosen is None or chosen.period_ns is None:
+    finalists = {name: entrants[name] for name in near_the_fastest(ranked, heats)}
+    if len(finalists) < 2:
         return ranked
-    slower = {name: heat for name, heat in heats.items() if heat > _NEAR * chosen.period_ns}
-    finalists = {name: entrants[name] for name in heats if name not in slower}
-    if len(finalists) == 1:
-        return ranked
-    return with_periods(candidates, race(finalists, FINAL), slower)
+    on_phase("tune: final")
+    periods = race(finalists, FINAL)
+    lost = {process for name, (process, _) in finalists.items() if name not in periods}
+    if lost:
+        living = {name: entrants[name] for name in heats if entrants[name][0] not in lost}
+        return raced(candidates, living, on_phase)
+    eliminated = {name: heat for name, heat in heats.items() if name not in finalists}
+    return with_periods(candidates, periods, eliminated)
+
+
+def near_the_fastest(candidates: tuple[Candidate, ...], heats: dict[str, float]) -> list[str]:
+    """The programs that meet in the final: none with extra work where a clean one was timed."""
+    chosen = choose(candidates)
+    if chosen is None:
+        return []
+    unlike = {c.hlo for c in candidates if bool(c.extra) != bool(chosen.extra)}
+    fastest = sorted((name for name in heats if name not in unlike), key=heats.__getitem__)
+    return [name for name in fastest if heats[name] <= _NEAR * heats[fastest[0]]][:_FINALISTS]
 
 
 def race(entrants: Entrants, kind: Race) -> dict[str, float]:
@@ -238,19 +258,19 @@ def race(entrants: Entrants, kind: Race) -> dict[str, float]:
                 except TunerFailureError:
                     lost.add(process)
     return {
-        name: statistics.median(times[name][1:])
+        name: statistics.median(times[name][kind.unsettled :])
         for name, (process, _) in entrants.items()
         if process not in lost
     }
 
 
 def with_periods(
-    candidates: tuple[Candidate, ...], periods: dict[str, float], slower: dict[str, float]
+    candidates: tuple[Candidate, ...], periods: dict[str, float], eliminated: dict[str, float]
 ) -> tuple[Candidate, ...]:
     """The candidates with their periods, or why they have none.
 
-    A program that came up before keeps the first one's. One that was `slower` in the heats, of
-    which that holds the periods, has none: in the final clocks are others.
+    A program that came up before keeps the first one's. One that was `eliminated` has none but that
+    of the heats, where clocks are others than in the final.
     """
     seen: dict[str, int] = {}
     done = []
@@ -260,9 +280,9 @@ def with_periods(
             done.append(candidate)
         elif name in seen:
             done.append(replace(candidate, reason=f"the same program as in attempt {seen[name]}"))
-        elif name in slower:
+        elif name in eliminated:
             seen[name] = candidate.attempt
-            reason = f"{slower[name]:.0f} ns in the heats, too slow for the final"
+            reason = f"{eliminated[name]:.0f} ns in the heats, not in the final"
             done.append(replace(candidate, reason=reason))
         elif name in periods:
             seen[name] = candidate.attempt

@@ -4,8 +4,8 @@
 
 Reads bundles, measures nothing. `÷ kernel` is the mean period over the median kernel of the trace,
 each at the clock that it met, and the largest of all runs. Gaps between kernels, their median and
-their share of the time, are those of the first run's trace. Other figures are the median run's. Of a case
-in several bundles the last one given counts.
+their share of the time, are those of the first run's trace. Other figures are those that `check`
+shows. Of a case in several bundles the last one given counts.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import json
 from pathlib import Path
 
 from kit.bundle.reader import parse, read_container
+from kit.checker.headline import headline
 from kit.checker.recomputed import recompute
 from kit.kernels import figures
 from kit.trace import KERNELS
@@ -22,31 +23,32 @@ def rows(path):
     """A row for each case of the bundle that was measured."""
     bundle = parse(read_container(path))
     devices = {device.id: device.name for device in bundle.environment.devices}
+    shown_by_check = {figures.id: figures for figures in headline(bundle).cases}
     for case in recompute(bundle):
         runs = [entry.metrics for entry in case.runs if entry.metrics is not None]
         if not runs:
             continue
-        middle = sorted(runs, key=lambda run: run.mean_period_ns)[len(runs) // 2]
+        figured = shown_by_check[case.case.id]
         document, evidence = case.runs[0].run.document, case.runs[0].run.evidence
         traced = evidence.trace and evidence.trace.status == "ok"
         kernels = figures(evidence.trace.names, evidence.tables[KERNELS.file]) if traced else None
         yield {
             "case": case.case.id,
-            "device": devices[middle.device],
+            "device": devices[runs[0].device],
             "dispatch": document.dispatch.mode,
             "implementation": document.executable.implementation,
             "sets": document.rotation.sets,
             "runs": len(runs),
-            "period_us": case.metrics.period_ns / 1e3,
-            "tflops": case.metrics.flops_per_s / 1e12,
-            "sol_fraction": middle.sol_fraction,
-            "clock_mhz": middle.graphics_mhz,
-            "power_w": scaled(middle.power_average_mw, 1e-3),
+            "period_us": figured.period_ns / 1e3,
+            "tflops": figured.flops_per_s / 1e12,
+            "sol_fraction": figured.sol_fraction,
+            "clock_mhz": figured.graphics_mhz,
+            "power_w": scaled(figured.power_mw, 1e-3),
             "period_over_kernel": max(
                 (run.period_over_kernel for run in runs if run.period_over_kernel is not None),
                 default=None,
             ),
-            "replicate_range": case.metrics.replicate_range,
+            "replicate_range": figured.replicate_range,
             "gap_us": kernels and kernels.gap_median_ns / 1e3,
             "gap_share": kernels and kernels.gap_share,
         }

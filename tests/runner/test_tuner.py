@@ -29,8 +29,8 @@ def job(plan=PLAN):
     return Job(plan, CASE.id, "gpu-0123456789ab", None, None, 1, 0, "/case", "/run", None)
 
 
-def stint(implementation, lead_ms=0, timed_ms=20):
-    return encode(Stint(implementation, lead_ms, timed_ms)).decode()
+def stint(implementation, lead_ms=0, timed_ms=120):
+    return encode(Stint(implementation, lead_ms, timed_ms))
 
 
 def served(tmp_path, backend, stints=(), implementations=("library", "triton"), **changes):
@@ -53,12 +53,40 @@ def test_both_are_compiled_and_timed_in_turn(tmp_path):
     assert [event[0] for event in backend.events] == ["compile", "compile", "allocate"]
 
 
-def test_a_stints_lead_is_launched_but_not_timed(tmp_path):
-    backend = FakeBackend(programs={"library": (LIBRARY, 0.001), "triton": (TRITON, 0.001)})
-    start_s = time.monotonic()
-    sent, _ = served(tmp_path, backend, [stint("library", lead_ms=400)])
-    assert sent[-1].period_ns == pytest.approx(1e6, rel=0.2)
-    assert time.monotonic() - start_s > 0.4
+class Counting(FakeBackend):
+    """It keeps how many calls were handed over at a time."""
+
+    def __init__(self, **given):
+        super().__init__(**given)
+        self.calls = []
+
+    def enqueue(self, calls):
+        self.calls.append(calls)
+        return super().enqueue(calls)
+
+
+def test_a_stints_lead_is_launched_before_what_is_timed(tmp_path):
+    backend = Counting(programs={"library": (LIBRARY, 0.001)})
+    served(tmp_path, backend, [stint("library", 600, 60)], implementations=("library",))
+    lead, timed = backend.calls[-2:]
+    assert lead > 8 * timed
+    assert timed >= 3
+
+
+def test_a_disturbed_pilot_costs_later_stints_nothing(tmp_path):
+    class Stalled(Counting):
+        """The first of the pilot's calls finds the host away for a while."""
+
+        def enqueue(self, calls):
+            if len(self.calls) == 3:
+                time.sleep(0.3)
+            return super().enqueue(calls)
+
+    backend = Stalled(programs={"library": (LIBRARY, 0.001)})
+    stints = [stint("library", 200, 60)] * 2
+    served(tmp_path, backend, stints, implementations=("library",))
+    first, _, second, _ = backend.calls[-4:]
+    assert second > 2 * first
 
 
 def test_what_triton_cannot_compile_is_recorded(tmp_path):

@@ -13,6 +13,7 @@ import pytest
 import processes
 from kit.bundle.layout import autotune_name
 from kit.evidence import Candidate
+from kit.ruleset import ruleset
 from kit.runner import algorithms, tuning
 from kit.runner.dispatch import Handover
 from kit.runner.job import Job, ended
@@ -42,14 +43,17 @@ def job(tmp_path, implementation="best", attempts=3, number=1):
 
 
 class FakeTuner:
-    """Attempt `number` of a device on which programs take `periods` by implementation."""
+    """An attempt on a device where `programs` are (HLO, period, extra work) by implementation.
+
+    A pair of periods is that of the heats and that of the final; None is no answer.
+    """
 
     def __init__(self, request, programs, log):
         self.request = request
         self.programs = programs
         self.log = log
 
-    def built(self, timeout_s, on_phase):
+    def built(self, on_phase):
         if isinstance(self.programs, TunerFailureError):
             raise self.programs
         candidates, results = [], {}
@@ -70,9 +74,11 @@ class FakeTuner:
     def period_ns(self, stint):
         self.log.append((self.request.attempt, stint.implementation, stint.lead_ms))
         period_ns = self.programs[stint.implementation][1]
+        if isinstance(period_ns, tuple):
+            period_ns = period_ns[bool(stint.lead_ms)]
         if period_ns is None:
             raise TunerFailureError("crashed", "gone")
-        return period_ns[bool(stint.lead_ms)] if isinstance(period_ns, tuple) else period_ns
+        return period_ns
 
 
 @pytest.fixture
@@ -126,18 +132,47 @@ def test_triton_wins_where_it_is_faster_and_clean(device, tmp_path):
 def test_a_final_at_settled_clocks_decides_among_those_near_the_fastest(device, tmp_path):
     """The heats' winner may live on the power that the others left it."""
     log, _ = device(
-        {"library": ("a", (27.3, 27.4), {}), "triton": ("t", (26.0, 26.5), {"reduce": 1})},
-        {"library": ("b", (27.0, 27.6), {})},
-        {"library": ("c", (27.9, 27.3), {})},
+        {"library": ("a", (273.0, 274.0), {}), "triton": ("t", 260.0, {"reduce": 1})},
+        {"library": ("b", (270.0, 276.0), {})},
+        {"library": ("c", (279.0, 273.0), {})},
     )
-    found, text = tune(job(tmp_path), print)
+    phases = []
+    found, text = tune(job(tmp_path), phases.append)
     assert text == "results of a"
-    assert [(c.hlo, c.period_ns) for c in found.candidates] == [
-        ("a", 27.4), ("t", 26.5), ("b", 27.6), ("c", None),
-    ]  # fmt: skip
-    assert found.candidates[3].reason == "28 ns in the heats, too slow for the final"
+    assert [(c.hlo, c.period_ns, c.reason) for c in found.candidates] == [
+        ("a", 274.0, ""),
+        ("t", None, "260 ns in the heats, not in the final"),
+        ("b", 276.0, ""),
+        ("c", None, "279 ns in the heats, not in the final"),
+    ]
     final = [(number, name) for number, name, lead_ms in log if lead_ms]
-    assert final == [(1, "library"), (1, "triton"), (2, "library")] * tuning.FINAL.rounds
+    assert final == [(2, "library"), (1, "library")] * tuning.FINAL.rounds
+    assert phases == ["tune: compare", "tune: final"]
+
+
+def test_three_at_most_reach_the_final(device, tmp_path):
+    """What it draws is bounded, as GK414 allows for it."""
+    log, _ = device(*({"library": (name, 270.0, {})} for name in "abcdef"))
+    found, _ = tune(job(tmp_path, "library", 6), print)
+    assert [c.period_ns for c in found.candidates] == [270.0] * 3 + [None] * 3
+    spent_ms = len([None for *_, lead_ms in log if lead_ms]) * (
+        tuning.FINAL.lead_ms + tuning.FINAL.timed_ms
+    )
+    assert spent_ms <= ruleset("2026.1").between_final_s * 1000
+
+
+@pytest.mark.parametrize("extra", [{}, {"reduce": 1}])
+def test_what_a_lost_finalist_leaves_races_again(device, tmp_path, extra):
+    """Else a program with extra work would win, or none, while a clean one lives."""
+    lost = {"library": ("a", (270.0, None), {}), "triton": ("t", 268.0, extra)}
+    log, _ = device(lost, {"library": ("b", (271.0, 272.0), {})}, {"library": ("c", 300.0, {})})
+    found, text = tune(job(tmp_path), print)
+    assert text == "results of b"
+    gone = "its process failed while programs were timed"
+    assert [(c.period_ns, c.reason) for c in found.candidates] == [
+        (None, gone), (None, gone), (271.0, ""), (300.0, ""),
+    ]  # fmt: skip
+    assert {number for number, *_ in log[-2 * tuning.HEATS.rounds :]} == {2, 3}
 
 
 def test_one_near_the_fastest_needs_no_final(device, tmp_path):
@@ -197,7 +232,7 @@ def test_tuning_ends_when_its_time_is_up(device, tmp_path, monkeypatch):
     monkeypatch.setattr(tuning, "_BUDGET_S", 0.0)
     device({"library": ("a", 2.0, {})})
     found, _ = tune(job(tmp_path, "library", 3), print)
-    assert [c.reason for c in found.candidates] == [""] + ["not tried: tuning may take 0 s"] * 2
+    assert [c.reason for c in found.candidates] == [""] + ["not tried: attempts may take 0 s"] * 2
 
 
 def test_every_run_replays_one_tuning(device, tmp_path, monkeypatch):
@@ -275,7 +310,7 @@ def test_the_librarys_other_algorithms_are_compiled_side_by_side(tmp_path, monke
     living, most, given = [], [], []
 
     class Ranked(FakeTuner):
-        def built(self, timeout_s, on_phase):
+        def built(self, on_phase):
             most.append(len(living))
             if self.request.load_from is None:
                 text, rank = "\n" + chosen, 1
@@ -286,7 +321,7 @@ def test_the_librarys_other_algorithms_are_compiled_side_by_side(tmp_path, monke
             if rank == 3:
                 raise TunerFailureError("crashed", "Algorithm index is out of range: 3")
             self.programs = {"library": (f"rank{rank}", 210.0 - rank, {})}
-            built = super().built(timeout_s, on_phase)
+            built = super().built(on_phase)
             Path(built.results["library"]).write_text(text)
             return built
 

@@ -4,11 +4,11 @@
 The first launch follows the idle phase within the edition's part of a second. Between the last
 drained moment and the start of the cool-down the device did nothing but the host slope: so many
 launches as last a second by the host's estimate over the warm-up, in the edition's number of spans,
-at the measured period. That estimate is the host's own: when the warm-up ends it is no more than a
-call further ahead of the device than in all but a few windows of profiling. Where the registers of
-the GPU are known and the load draws clearly more than the device at rest, before or after it, its
-power rises just after the first launch and falls just as the cool-down starts; without
-`power_instant_mw` that is unproven.
+at the measured period. That estimate is the host's own: when the warm-up ends it is ahead of the
+device by no more than a call beyond what nine in ten windows of profiling keep below. Where the
+registers of the GPU are known and the load draws clearly more than the device at rest, before or
+after it, its power rises just after the first launch and falls just as the cool-down starts;
+without `power_instant_mw` that is unproven.
 Where the power cap holds it in nearly every sample, no event bits say so just before the load or
 well after it.
 

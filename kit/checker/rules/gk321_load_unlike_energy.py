@@ -79,7 +79,7 @@ def _length(run: MeasuredRun, counter: Table, rules: Ruleset) -> Iterator[Findin
     )
     if min(early.slope_mw, late.slope_mw) < (1 + rules.power_edge_share) * min(rest_mw, later_mw):
         return
-    rises_s = early.load_s(counter, last[0], rest_mw)
+    rises_s = -early.load_s(counter, last[0], rest_mw)
     falls_s = late.load_s(counter, first[0], later_mw)
     found_s = rises_s + (late.t_ns - early.t_ns) * 1e-9 + falls_s
     wanted_s = (end_ns - start_ns) * 1e-9
@@ -103,12 +103,11 @@ def _near(counter: Table, under: Rows, seconds: float) -> Rows:
     """The first of these steps, or the last ones in the order of `under`, over so many seconds."""
     away_ns = np.abs(counter["t_ns"][under] - counter["t_ns"][under[0]])
     close = under[away_ns <= _ns(seconds)]
-    rows = close if len(close) >= _FEWEST_IN_LINE else under[:_FEWEST_IN_LINE]
-    return rows[:: math.ceil(len(rows) / _MOST_IN_LINE)]
+    return close if len(close) >= _FEWEST_IN_LINE else under[:_FEWEST_IN_LINE]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class _Line:
     """The counter under load: what it would show at the step `t_ns`, and the mean power there."""
 
     t_ns: int
@@ -116,25 +115,26 @@ class Line:
     slope_mw: float
 
     def load_s(self, counter: Table, step: int, rest_mw: float) -> float:
-        """How long the load lasted between that step of the counter, at rest, and this one."""
-        spent_mj = abs(self.energy_mj - float(counter["energy_mj"][step]))
-        seconds = abs(self.t_ns - int(counter["t_ns"][step])) * 1e-9
+        """How long the load lasts from here to that step, at rest; negative if that lies behind."""
+        spent_mj = float(counter["energy_mj"][step]) - self.energy_mj
+        seconds = (int(counter["t_ns"][step]) - self.t_ns) * 1e-9
         return (spent_mj - rest_mw * seconds) / max(1.0, self.slope_mw - rest_mw)
 
 
-def _line(counter: Table, rows: Rows) -> Line:
+def _line(counter: Table, rows: Rows) -> _Line:
     """The line through the steps by the medians of Theil and Sen, from the first of them on.
 
     The register skips a step now and then, or is ahead: by 90 ms of load for two steps of 0.2 s in
     one of 92 H200 tests, which no line by least squares survives.
     """
+    rows = rows[:: math.ceil(len(rows) / _MOST_IN_LINE)]  # each is held against every other one
     t_ns = int(counter["t_ns"][rows[0]])
     seconds = (counter["t_ns"][rows] - t_ns) * 1e-9
     energy_mj = counter["energy_mj"][rows].astype(np.float64)
     one, other = np.triu_indices(len(rows), 1)
     slopes_mw = (energy_mj[other] - energy_mj[one]) / (seconds[other] - seconds[one])
     slope_mw = float(np.median(slopes_mw))
-    return Line(t_ns, float(np.median(energy_mj - slope_mw * seconds)), slope_mw)
+    return _Line(t_ns, float(np.median(energy_mj - slope_mw * seconds)), slope_mw)
 
 
 def _ns(seconds: float) -> int:

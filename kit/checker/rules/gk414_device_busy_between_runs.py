@@ -5,8 +5,9 @@ From the last reading of a run's energy counter to the first one of the next run
 counter grows, by no more than the enforced limit allows and no less than a part of idle power. What
 was drawn over idle meanwhile, where the kit starts, tunes, traces and counts, stays below the
 edition's share of what the runs themselves drew over idle, with an allowance for every attempt of
-the tuner before a case's first run; other attempts that the journal tells of in between excuse
-more. A counter that fell began anew, and is judged only where the driver stays loaded.
+the tuner before a case's first run, and for its final at the power of a run; other attempts that
+the journal tells of in between excuse more. A counter that fell began anew, and is judged only
+where the driver stays loaded.
 
 ## Why it matters
 The journal is a text, the counter is the device's. An attempt that was left out of the journal has
@@ -47,6 +48,7 @@ class _Drawn:
     first_mj: int
     last_mj: int
     idle_mw: float
+    load_mw: float
     over_idle_mj: float
     is_load: bool
 
@@ -91,7 +93,7 @@ def _drawn(run: MeasuredRun, rules: Ruleset) -> _Drawn | None:
     first_mj, last_mj = int(counter[0]), int(counter[-1])
     over = last_mj - first_mj - idle_mw * (last_ns - first_ns) * 1e-9
     is_load = load >= (1 + rules.power_edge_share) * idle_mw
-    return _Drawn(run, first_ns, last_ns, first_mj, last_mj, idle_mw, over, is_load)
+    return _Drawn(run, first_ns, last_ns, first_mj, last_mj, idle_mw, load, over, is_load)
 
 
 def _attempted(bundle: Bundle, before: MeasuredRun, after: MeasuredRun) -> bool:
@@ -134,8 +136,12 @@ def _between(
     is_first = before.run.case.id != after.run.case.id
     share = rules.between_work + rules.between_work_per_attempt * attempts * is_first
     own_mj = max(before.over_idle_mj, after.over_idle_mj)
+    final_s = rules.between_final_s if is_first and attempts else 0.0
+    final_mj = final_s * max(0.0, after.load_mw - after.idle_mw)
     work_mj = grown_mj - idle_mw * seconds
-    if before.is_load and after.is_load and work_mj > share * own_mj:
+    if before.is_load and after.is_load and work_mj > share * own_mj + final_mj:
         shown = f"{work_mj / 1000:.0f} J over idle in {seconds:.1f} s"
         required = f"at most {share:.2f} of the {own_mj / 1000:.0f} J of a run itself"
+        if final_mj:
+            required += f", and {final_mj / 1000:.0f} J of a final"
         yield Finding(place, shown, required)

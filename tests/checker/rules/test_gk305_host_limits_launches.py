@@ -10,6 +10,7 @@ from bundles import (
     honest_gpu,
     outcome,
     result,
+    with_disturbed_host,
     with_field,
     with_lead,
     with_run,
@@ -103,6 +104,12 @@ def test_a_cpu_is_not_judged():
 def test_no_host_is_further_ahead_than_jax_lets_it_be(division, calls, wanted):
     """Launches that were added, or windows that were cut, beside unchanged enqueue times."""
     bundle = with_lead(honest_gpu(division), GUIDELINE, 1, int(calls * 3_190_824))
+    assert outcome(CODE, bundle) == wanted
+
+
+@pytest.mark.parametrize(("share", "wanted"), [(0.05, "pass"), (0.2, "fail")])
+def test_a_few_windows_may_seem_further_ahead_than_the_host_can_be(share, wanted):
+    bundle = with_disturbed_host(honest_gpu(), GUIDELINE, 1, share, 36)
     assert outcome(CODE, bundle) == wanted
 
 

@@ -15,6 +15,7 @@ from bundles import (
     outcome,
     result,
     with_column,
+    with_disturbed_host,
     with_environment,
     with_field,
     with_run,
@@ -116,6 +117,15 @@ def test_power_rises_with_the_first_launch(later_ms, wanted):
 
     bundle = with_run(honest_gpu(), GUIDELINE, 1, shift)
     assert outcome(CODE, bundle) == wanted
+
+
+@pytest.mark.parametrize(("share", "wanted"), [(0.8, "pass"), (1.0, "fail")])
+def test_a_host_that_falls_behind_for_most_of_profiling_is_honest(share, wanted):
+    """As an H200's did, from 27.8 calls ahead to 18; the device never waited."""
+    bundle = with_disturbed_host(honest_gpu(), GUIDELINE, 1, share, 18)
+    assert outcome(CODE, bundle) == wanted
+    if wanted == "fail":
+        assert any("as in profiling" in finding.required for finding in findings(CODE, bundle))
 
 
 def test_an_unknown_devices_power_has_no_edges_to_find():

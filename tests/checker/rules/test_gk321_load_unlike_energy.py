@@ -1,3 +1,4 @@
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -22,6 +23,7 @@ from bundles import (
     without_table,
 )
 from forgeries import shortened
+from kit.trace import Table
 
 CODE = "GK321"
 
@@ -70,16 +72,18 @@ def test_the_load_begins_where_the_energy_says(later_ms, wanted):
     assert outcome(CODE, bundle) == wanted
 
 
-@pytest.mark.parametrize("ahead", [60_000, -60_000])
-def test_a_register_that_is_ahead_of_itself_for_two_steps_is_honest(ahead):
+@pytest.mark.parametrize("ahead_mj", [60_000, -60_000])
+@pytest.mark.parametrize("is_early", [True, False])
+def test_a_register_that_is_ahead_of_itself_for_two_steps_is_honest(ahead_mj, is_early):
     """As an H200's was just after the first second of load, by 90 ms of its 700 W."""
     bundle = honest_gpu()
     run = bundle.cases[GUIDELINE].runs[0]
-    energy, start_ns = run.tables["energy.csv"], run.document.timing.start.after_ns
-    first = int(np.searchsorted(energy["t_ns"], start_ns + 1_000_000_000))
+    start_ns, end_ns = run.document.timing.start.after_ns, run.document.phases.cool_down_start_ns
+    first_ns = start_ns + 1_000_000_000 if is_early else end_ns - 700_000_000
+    first = int(np.searchsorted(run.tables["energy.csv"]["t_ns"], first_ns))
 
     def disturbed(energy_mj):
-        energy_mj[first : first + 2] += ahead
+        energy_mj[first : first + 2] += ahead_mj
         return energy_mj
 
     changed = with_column(bundle, GUIDELINE, 1, "energy.csv", "energy_mj", disturbed)
@@ -95,6 +99,24 @@ def test_a_register_that_skips_a_step_is_honest():
 
     bundle = with_column(honest_gpu(), GUIDELINE, 1, "energy.csv", "energy_mj", skipped)
     assert outcome(CODE, bundle) == "pass"
+
+
+def test_a_counter_with_thousands_of_steps_is_judged_as_quickly():
+    """Each of the steps of two seconds is held against every other one."""
+
+    def finer(run):
+        energy = run.tables["energy.csv"]
+        t_ns = np.arange(int(energy["t_ns"][0]), int(energy["t_ns"][-1]), 200_000)
+        columns = {"t_ns": t_ns, "burst_ns": np.ones_like(t_ns)}
+        columns["energy_mj"] = np.interp(t_ns, energy["t_ns"], energy["energy_mj"]).astype(np.int64)
+        return replace(run, tables=run.tables | {"energy.csv": Table(columns)})
+
+    bundle = with_run(honest_gpu(), GUIDELINE, 1, finer)
+    tracemalloc.start()
+    assert outcome(CODE, bundle) == "pass"
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 100e6
 
 
 def test_without_energy_or_with_too_little_of_it_nothing_is_proven():

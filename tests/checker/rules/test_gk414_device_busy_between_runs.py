@@ -108,6 +108,22 @@ def test_tuning_before_a_case_may_take_more(attempts, wanted):
     assert outcome(CODE, bundle) == wanted
 
 
+@pytest.mark.parametrize(
+    ("attempts", "work_mj", "wanted"),
+    [(1, 41_000_000, "pass"), (1, 42_500_000, "fail"), (0, 27_000_000, "fail")],
+)
+def test_a_final_before_a_case_may_take_more(attempts, work_mj, wanted):
+    """1.2 times the 27.7 kJ of a guideline run, and 18 s at the 534 W over idle of a decode run."""
+    bundle = with_plan(honest_gpu(), backend__tuning_attempts=attempts)
+    for number in (1, 2, 3):
+        bundle = with_column(bundle, DECODE, number, FILE, "t_ns", lambda t: t + 100 * 10**9)
+    bundle = moved(bundle, 100 * 124_000 + work_mj, DECODE, 1)
+    assert outcome(CODE, bundle) == wanted
+    if attempts and wanted == "fail":
+        (finding,) = findings(CODE, bundle)
+        assert finding.required.endswith("and 9607 J of a final")
+
+
 def test_without_a_counter_nothing_is_proven():
     found = result(CODE, without_column(honest_gpu(), GUIDELINE, 2, FILE, "energy_mj"))
     assert found.outcome == "unproven"
