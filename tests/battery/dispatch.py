@@ -86,6 +86,18 @@ def host_further_ahead_than_it_can(bundle, calls):
     return bundle
 
 
+@manipulation("GK305", "M05", base="formats", variants={"8": {"calls": 8}, "28": {"calls": 28}})
+def host_further_ahead_than_the_driver_queues(bundle, calls):
+    """A loop of GEMMs with a memset each is told to have been handed over as one of graphs is."""
+    for case, found in bundle.cases.items():
+        for run in found.runs:
+            per_call = run.document.executable.gemms_per_call
+            if per_call > 1:
+                lead = calls * per_call * run.document.dispatch.pilot_period_ns
+                bundle = with_lead(bundle, case, run.document.number, lead)
+    return bundle
+
+
 @manipulation("GK304", "M04", variants={"none": {"factor": 0}, "half": {"factor": 0.5}})
 def outputs_not_in_place(bundle, factor):
     """Outputs are not written over donated buffers."""

@@ -5,7 +5,8 @@ In the pilot of the chosen dispatch mode, handing over one call took no longer t
 share of the time that the call's GEMMs take; on a GPU that period is the windows' own within the
 edition's ratios. In the measurement itself the host had handed over a
 window's last call long before the device ended it: in the middle of the windows by the edition's
-number of launches, and in all but a few by no more calls than JAX lets it run ahead.
+number of launches, and in all but a few by no more calls than JAX lets it run ahead, nor by more
+kernels than the driver queues where the trace of a known GPU shows a memset before every GEMM.
 
 ## Why it matters
 If the host is the slower one, the device waits between kernels and the figure is the host's.
@@ -19,7 +20,7 @@ M05: the processor must not limit the kernel launch rate.
 
 ## Example
 Passes: a call of 48 µs for one GEMM of 3.19 ms.
-Fails: calls of 64 µs for GEMMs of 3 µs, so that the host is never two launches ahead. Or 36 calls
+Fails: calls of 64 µs for GEMMs of 3 µs, so that the host is never two launches ahead. Or 35 calls
 ahead, for windows that were shortened beside their enqueue times.
 """
 
@@ -28,6 +29,8 @@ from collections.abc import Iterator
 from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, Severity, Unproven, methodology_severity, rule
 from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
+from kit.gpu_registers import registers_of
+from kit.kernels import kernel_figures
 from kit.ruleset import Ruleset
 from kit.timeline import anchored_span_ns, mean_period_ns, profiling_lead_ns
 from kit.trace import WINDOWS
@@ -78,7 +81,24 @@ def _lead(run: MeasuredRun, rules: Ruleset, severity: Severity) -> Iterator[Find
     if calls > rules.most_calls_ahead:
         required = f"at most {rules.most_calls_ahead}, as JAX lets a host run ahead"
         yield Finding(place, f"{calls:.1f} calls ahead of the device", required)
+    streamed = _kernels_streamed(run, rules) * (most_ns - slack_ns) / period_ns
+    if streamed > rules.most_kernels_ahead:
+        required = f"at most {rules.most_kernels_ahead}, as the driver queues"
+        yield Finding(place, f"{streamed:.0f} kernels and memsets ahead of the device", required)
     launches = (middle_ns + slack_ns) / period_ns
     if launches < rules.launches_ahead:
         found = f"{launches:.1f} launches ahead of the device"
         yield Finding(place, found, f"at least {rules.launches_ahead}", severity)
+
+
+def _kernels_streamed(run: MeasuredRun, rules: Ruleset) -> int:
+    """What the driver queues for a GEMM that is launched with a memset of its own.
+
+    0 for any other, for a part of a graph, as the gaps tell, and on a device that was never read.
+    """
+    found = kernel_figures(run.evidence.trace, run.evidence.tables)
+    if found is None or registers_of(run.device) is None:
+        return 0
+    has_memset = any("memset" in helper.lower() for helper in found.helpers)
+    is_streamed = has_memset and found.gap_median_ns >= rules.streamed_gap_ns
+    return found.kernels_per_gemm if is_streamed else 0

@@ -4,8 +4,9 @@
 The plan samples clocks and power at least as often as the edition asks for. They were sampled
 throughout profiling: from its begin to its end no stretch without a sample is longer than the
 edition's number of sampling periods, or of seconds if that is more. There are nearly as many
-samples as the period makes, as far apart as it says, and enough of the clock. Graphics clock,
-memory clock, event reasons, power and GPU temperature are all there.
+samples as the period makes and no more, as far apart as it says, and enough of the clock. The
+energy counter's samples are as far apart and no more either. Graphics clock, memory clock, event
+reasons, power and GPU temperature are all there.
 
 ## Why it matters
 Averages over half of the windows can be those of the better half. A period of seconds is a gap that
@@ -33,7 +34,7 @@ from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
 from kit.plan import Telemetry
 from kit.ruleset import Ruleset
 from kit.timeline import largest_gap_ns, within
-from kit.trace import CLOCKS, POWER, Table
+from kit.trace import CLOCKS, ENERGY, POWER
 
 _REQUIRED = (
     (CLOCKS.file, ("graphics_mhz",)),
@@ -49,36 +50,19 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     """Look for gaps in the samples of every profiling interval."""
     only_on_gpu(bundle, "GPC clock, power and temperature of a GPU")
     planned = bundle.plan.telemetry
-    planned_ms = {CLOCKS.file: planned.clock_period_ms, POWER.file: planned.power_period_ms}
     yield from _planned(planned, rules)
 
     def judge(run: MeasuredRun) -> Iterator[Finding]:
+        for file, planned_ms in (
+            (CLOCKS.file, planned.clock_period_ms),
+            (POWER.file, planned.power_period_ms),
+        ):
+            yield from _schedule(run, file, planned_ms * 1_000_000, rules)
+            yield from _covered(run, file, rules)
+        # What a counter grew by is not lost in a gap.
+        if ENERGY.file in run.sampling_periods_ns:
+            yield from _schedule(run, ENERGY.file, planned.energy_period_ms * 1_000_000, rules)
         start_ns, end_ns = run.profiling_interval()
-        periods = run.sampling_periods_ns
-        for file in (CLOCKS.file, POWER.file):
-            table = run.table(file)
-            if file not in periods:
-                raise Unproven(f"the sampling period of {file} is missing")
-            planned_ns = planned_ms[file] * 1_000_000
-            most_ns = rules.longest_period_times_plan * planned_ns
-            if not planned_ns <= periods[file] <= most_ns:
-                required = f"{planned_ns} to {most_ns} ns, by the plan"
-                yield Finding(run.at(f"telemetry.health.{file}"), f"{periods[file]} ns", required)
-                continue
-            gap_ns, at_ns = largest_gap_ns(table, start_ns, end_ns)
-            longest_ns = max(
-                rules.largest_gap_periods * periods[file], round(rules.largest_gap_s * 1e9)
-            )
-            if gap_ns > longest_ns:
-                place = run.at(f"column t_ns from {at_ns}", file)
-                required = f"at most {longest_ns} ns"
-                yield Finding(place, f"{gap_ns} ns without a sample", required)
-            inside = within(table, start_ns, end_ns)
-            yield from _spacing(run, file, inside, rules)
-            wanted, held = (end_ns - start_ns) / periods[file], len(inside)
-            if held < rules.samples_least * wanted - 1:
-                required = f"{wanted:.0f}, one every {periods[file]} ns, or nearly as many"
-                yield Finding(run.at("rows inside profiling", file), str(held), required)
         samples = len(within(run.table(CLOCKS.file), start_ns, end_ns))
         if samples < rules.minimum_clock_samples:
             place = run.at("rows inside profiling", CLOCKS.file)
@@ -90,16 +74,53 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     yield from judge_runs(bundle, judge)
 
 
-def _spacing(run: MeasuredRun, file: str, rows: Table, rules: Ruleset) -> Iterator[Finding]:
+def _schedule(run: MeasuredRun, file: str, planned_ns: int, rules: Ruleset) -> Iterator[Finding]:
     """The sampler sleeps from one multiple of its period to the next, by the same clock."""
+    period_ns = _period_ns(run, file)
+    most_ns = rules.longest_period_times_plan * planned_ns
+    if not planned_ns <= period_ns <= most_ns:
+        required = f"{planned_ns} to {most_ns} ns, by the plan"
+        yield Finding(run.at(f"telemetry.health.{file}"), f"{period_ns} ns", required)
+        return
+    start_ns, end_ns = run.profiling_interval()
+    rows = within(run.table(file), start_ns, end_ns)
+    most = (end_ns - start_ns) // period_ns + 2
+    if len(rows) > most:
+        required = f"at most {most}, one every {period_ns} ns"
+        yield Finding(run.at("rows inside profiling", file), str(len(rows)), required)
     if len(rows) < 2:
         return
-    middle_ns, period_ns = float(np.median(np.diff(rows["t_ns"]))), run.sampling_periods_ns[file]
+    middle_ns = float(np.median(np.diff(rows["t_ns"])))
     if abs(middle_ns - period_ns) > rules.sampling_difference * period_ns:
         required = f"{period_ns} ns within {rules.sampling_difference:.1%}"
-        yield Finding(
-            run.at("column t_ns", file), f"{middle_ns:.0f} ns from one to the next", required
-        )
+        found = f"{middle_ns:.0f} ns from one to the next"
+        yield Finding(run.at("column t_ns", file), found, required)
+
+
+def _covered(run: MeasuredRun, file: str, rules: Ruleset) -> Iterator[Finding]:
+    """There is no stretch without a sample, and nearly as many as the period makes."""
+    table, period_ns = run.table(file), _period_ns(run, file)
+    start_ns, end_ns = run.profiling_interval()
+    gap_ns, at_ns = largest_gap_ns(table, start_ns, end_ns)
+    longest_ns = max(rules.largest_gap_periods * period_ns, round(rules.largest_gap_s * 1e9))
+    if gap_ns > longest_ns:
+        place = run.at(f"column t_ns from {at_ns}", file)
+        yield Finding(place, f"{gap_ns} ns without a sample", f"at most {longest_ns} ns")
+    wanted, held = (end_ns - start_ns) / period_ns, len(within(table, start_ns, end_ns))
+    if held < rules.samples_least * wanted - 1:
+        required = f"{wanted:.0f}, one every {period_ns} ns, or nearly as many"
+        yield Finding(run.at("rows inside profiling", file), str(held), required)
+
+
+def _period_ns(run: MeasuredRun, file: str) -> int:
+    """How often the table was sampled.
+
+    Raises:
+        Unproven: it does not say.
+    """
+    if file not in run.sampling_periods_ns:
+        raise Unproven(f"the sampling period of {file} is missing")
+    return run.sampling_periods_ns[file]
 
 
 def _planned(planned: Telemetry, rules: Ruleset) -> Iterator[Finding]:

@@ -1,3 +1,6 @@
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from bundles import (
@@ -12,12 +15,14 @@ from bundles import (
     result,
     with_disturbed_host,
     with_field,
+    with_kernels,
     with_lead,
     with_run,
 )
 from forgeries import launches_inflated
 from kit.ruleset import ruleset
 from kit.timeline import anchored_span_ns
+from kit.trace import Table
 
 CODE = "GK305"
 SHARE = ruleset("2026.1").dispatch_headroom
@@ -100,7 +105,7 @@ def test_a_cpu_is_not_judged():
 
 
 @pytest.mark.parametrize("division", ["open", "closed"])
-@pytest.mark.parametrize(("calls", "wanted"), [(34.0, "pass"), (34.2, "fail")])
+@pytest.mark.parametrize(("calls", "wanted"), [(33.0, "pass"), (33.2, "fail")])
 def test_no_host_is_further_ahead_than_jax_lets_it_be(division, calls, wanted):
     """Launches that were added, or windows that were cut, beside unchanged enqueue times."""
     bundle = with_lead(honest_gpu(division), GUIDELINE, 1, int(calls * 3_190_824))
@@ -116,3 +121,41 @@ def test_a_few_windows_may_seem_further_ahead_than_the_host_can_be(share, wanted
 def test_launches_that_were_added_show_in_the_lead():
     bundle = with_run(honest_gpu(), GUIDELINE, 1, lambda run: launches_inflated(run, 1.11))
     assert outcome(CODE, bundle) == "fail"
+
+
+def with_gaps(bundle, gap_ns, name="Memset 3"):
+    """Kernels and memsets of the guideline's traces so far apart; the memsets have another name."""
+
+    def change(held):
+        trace, table = held
+        columns = {key: values.copy() for key, values in table.columns.items()}
+        ends = np.cumsum(columns["duration_ns"] + gap_ns)
+        columns["start_ns"] = ends - columns["duration_ns"]
+        names = tuple(name if entry.startswith("Memset") else entry for entry in trace.names)
+        return replace(trace, names=names), Table(columns)
+
+    for number in (1, 2, 3):
+        bundle = with_kernels(bundle, GUIDELINE, number, change)
+    return bundle
+
+
+@pytest.mark.parametrize(("kernels", "wanted"), [(1090, "pass"), (1110, "fail")])
+def test_the_driver_queues_a_thousand_kernels(kernels, wanted):
+    """Each GEMM of the guideline has a memset; a rule of calls alone would allow a loop 33."""
+    bundle = with_field(honest_gpu(), GUIDELINE, 1, "executable.gemms_per_call", 100)
+    bundle = with_gaps(bundle, 1700)
+    found = [
+        finding
+        for finding in findings(CODE, with_lead(bundle, GUIDELINE, 1, kernels // 2 * 3_190_824))
+        if "as the driver queues" in finding.required
+    ]
+    assert bool(found) == (wanted == "fail")
+
+
+@pytest.mark.parametrize(
+    "change", [{"gap_ns": 900}, {"gap_ns": 1700, "name": "splitKreduce_kernel"}]
+)
+def test_kernels_of_a_graph_or_without_a_memset_are_not_queued_one_by_one(change):
+    bundle = with_field(honest_gpu(), GUIDELINE, 1, "executable.gemms_per_call", 100)
+    far = with_lead(with_gaps(bundle, **change), GUIDELINE, 1, 600 * 3_190_824)
+    assert not any("as the driver queues" in found.required for found in findings(CODE, far))

@@ -133,6 +133,41 @@ def test_without_energy_or_with_too_little_of_it_nothing_is_proven():
     assert "too seldom" in found.reason
 
 
+def read_every(bundle, period_ms):
+    """The counter of 100 ms as if it had been read so often."""
+
+    def sampled(run):
+        energy = run.tables["energy.csv"]
+        t_ns = np.arange(int(energy["t_ns"][0]), int(energy["t_ns"][-1]), period_ms * 1_000_000)
+        steps = t_ns // 100_000_000 * 100_000_000
+        columns = {"t_ns": t_ns, "burst_ns": np.ones_like(t_ns)}
+        columns["energy_mj"] = np.interp(steps, energy["t_ns"], energy["energy_mj"]).astype("i8")
+        return replace(run, tables=run.tables | {"energy.csv": Table(columns)})
+
+    def told(health):
+        return tuple(
+            replace(entry, period_ns=period_ms * 1_000_000)
+            if entry.table == "energy.csv"
+            else entry
+            for entry in health
+        )
+
+    bundle = with_run(bundle, GUIDELINE, 1, sampled)
+    return with_field(bundle, GUIDELINE, 1, "telemetry.health", told)
+
+
+@pytest.mark.parametrize("period_ms", [20, 50, 60, 100, 200, 300, 400])
+def test_a_counter_read_in_step_with_its_register_is_judged(period_ms):
+    assert outcome(CODE, read_every(honest_gpu(), period_ms)) == "pass"
+
+
+@pytest.mark.parametrize("period_ms", [70, 95, 110, 150, 190, 210])
+def test_a_counter_read_out_of_step_proves_nothing(period_ms):
+    found = result(CODE, read_every(honest_gpu(), period_ms))
+    assert found.outcome == "unproven"
+    assert f"read every {period_ms} ms, which beats" in found.reason
+
+
 def test_a_gpu_with_unknown_registers_is_not_judged():
     bundle = with_environment(honest_gpu(), device__compute_capability="8.9", device__name="X")
     moved = with_field(bundle, GUIDELINE, 1, "phases.cool_down_start_ns", lambda t: t - 10**9)

@@ -16,10 +16,12 @@ from bundles import (
     with_field,
     with_plan,
     with_rows,
+    with_run,
     without_column,
     without_table,
 )
 from kit.timeline import profiling_interval
+from kit.trace import Table
 
 CODE = "GK401"
 
@@ -79,12 +81,19 @@ def test_fifty_clock_samples_are_the_edge(samples, wanted):
     table = honest_gpu().cases[DECODE].runs[0].tables["clocks.csv"]
     inside = np.flatnonzero((table["t_ns"] >= start) & (table["t_ns"] < end))
     kept = set(inside[np.linspace(0, len(inside) - 1, samples).astype(int)].tolist())
-    period_ns = round(np.median(np.diff(table["t_ns"][sorted(kept)])))
+    period_ns = (end - start) // samples
     inside = set(inside.tolist())
     bundle = with_rows(
         honest_gpu(), DECODE, 1, "clocks.csv",
         lambda t: np.array([row not in inside or row in kept for row in range(len(t))]),
     )  # fmt: skip
+
+    def evenly(t_ns):
+        held = (t_ns >= start) & (t_ns < end)
+        t_ns[held] = start + period_ns // 2 + period_ns * np.arange(samples)
+        return t_ns
+
+    bundle = with_column(bundle, DECODE, 1, "clocks.csv", "t_ns", evenly)
 
     def slower(health):
         return tuple(
@@ -94,7 +103,7 @@ def test_fifty_clock_samples_are_the_edge(samples, wanted):
 
     bundle = with_field(bundle, DECODE, 1, "telemetry.health", slower)
     assert outcome(CODE, bundle) == wanted
-    assert all(finding.required == "at least 50" for finding in findings(CODE, bundle))
+    assert [f.required for f in findings(CODE, bundle)] == ["at least 50"] * (wanted == "fail")
 
 
 @pytest.mark.parametrize(("samples", "wanted"), [(542, "pass"), (540, "fail")])
@@ -166,6 +175,38 @@ def test_a_period_far_from_the_plans_is_no_measure_of_gaps(times, wanted):
         bundle, GUIDELINE, 1, "clocks.csv", lambda table: np.arange(len(table)) % times == 0
     )
     assert outcome(CODE, bundle) == wanted
+
+
+@pytest.mark.parametrize("file", ["clocks.csv", "power.csv", "energy.csv"])
+@pytest.mark.parametrize(("more", "wanted"), [(1, "pass"), (3, "fail")])
+def test_rows_put_in_between_are_more_than_the_sampler_took(file, more, wanted):
+    """The middle distance does not show them."""
+    start, end = profiling(GUIDELINE)
+
+    def more_rows(table):
+        first = int(np.searchsorted(table["t_ns"], (start + end) // 2))
+        places = np.sort(np.append(np.arange(len(table)), [first] * more))
+        columns = {name: values[places].copy() for name, values in table.columns.items()}
+        columns["t_ns"][first : first + more + 1] += np.arange(more + 1)
+        return Table(columns)
+
+    def inserted(run):
+        return replace(run, tables=run.tables | {file: more_rows(run.tables[file])})
+
+    bundle = with_run(honest_gpu(), GUIDELINE, 1, inserted)
+    assert outcome(CODE, bundle) == wanted
+
+
+def test_the_energy_counter_was_read_as_planned():
+    def doubled(health):
+        return tuple(
+            replace(entry, period_ns=entry.period_ns * 2) if entry.table == "energy.csv" else entry
+            for entry in health
+        )
+
+    bundle = with_field(honest_gpu(), GUIDELINE, 1, "telemetry.health", doubled)
+    places = [finding.place for finding in findings(CODE, bundle)]
+    assert any(place.endswith("energy.csv: column t_ns") for place in places)
 
 
 @pytest.mark.parametrize(("share", "wanted"), [(0.996, "pass"), (0.994, "fail"), (1.006, "fail")])
