@@ -157,7 +157,7 @@ class Ruleset:
     # What is drawn over idle meanwhile, over that of the run itself: 0.61 at most in 27 H200 tests
     # without tuning, and up to 1.50 where eight attempts tuned.
     between_work: float = 0.95
-    between_work_per_attempt: float = 0.25
+    between_work_per_attempt: float = 0.15
     # The tuner's final: three programs, three times 1.8 s each, and a tenth more.
     between_final_s: float = 18.0
     # From the end of an attempt to the next: 0.02 s after 37 H200 attempts, and 13.6 s where

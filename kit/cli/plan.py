@@ -107,8 +107,9 @@ def _table(plan: RunPlan, taken: Estimate) -> list[str]:
     per_device = "" if plan.backend.platform == "cpu" else " on each device"
     cases, runs_each = len(taken.cases), plan.replicates
     runs = f"{_counted(cases, 'case')}, {_counted(runs_each, 'run')} each"
-    least = f"at least {taken.shortest_s:.0f} s and the compilations"
-    lines += ["", f"For {taken.device}: {cache}{clock}.", f"{runs}{per_device}, {least}."]
+    least = f"at least {taken.shortest_s:.0f} s"
+    lines += ["", f"For {taken.device}: {cache}{clock}.", f"{runs}{per_device}, {least},"]
+    lines.append("and what filling, compiling, tuning, tracing and counting take.")
     if taken.cache_bytes is None:
         lines.append("What is - depends on the GPU: --device 'H200 SXM' estimates for that one.")
     if any(case.sets != case.most_sets for case in taken.cases):

@@ -44,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
 
 _MORE_HELP = """\b
 Without --plan, `gemm-kit run [GROUP=OPTION | KEY=VALUE]...` measures what a
-configuration asks for. That needs hydra-core: pip install 'gemm-kit[run]';
+configuration asks for. That needs hydra-core: pip install '.[run]' in the checkout;
 --help then lists groups and keys.
 
 \b
@@ -286,7 +286,7 @@ def _need_hydra() -> None:
     if not _has_hydra():
         raise UsageError(
             "this command composes configurations with hydra-core, which is not installed",
-            hint="pip install 'gemm-kit[run]', or measure a frozen plan with run --plan",
+            hint="pip install '.[run]' in the checkout, or measure a frozen plan with run --plan",
         )
 
 

@@ -61,7 +61,7 @@ def binding() -> Any:
         import pynvml  # noqa: PLC0415 - the kit without its `run` extra has none
     except ImportError:
         raise MeasurementError(
-            "nvidia-ml-py is not installed", hint="pip install 'gemm-kit[run]'"
+            "nvidia-ml-py is not installed", hint="pip install '.[run]' in the checkout"
         ) from None
     if not hasattr(pynvml, "_nvmlGetFunctionPointer"):
         raise MeasurementError(

@@ -15,13 +15,17 @@ from pathlib import Path
 from kit.bundle.reader import parse, read_container
 from kit.checker.headline import headline
 from kit.checker.recomputed import recompute
+from kit.errors import BundleError
 from kit.kernels import figures
 from kit.trace import KERNELS
 
 
 def rows(path):
     """A row for each case of the bundle that was measured."""
-    bundle = parse(read_container(path))
+    try:
+        bundle = parse(read_container(path))
+    except BundleError as error:
+        raise SystemExit(f"{path}: {error}") from None
     devices = {device.id: device.name for device in bundle.environment.devices}
     shown_by_check = {figures.id: figures for figures in headline(bundle).cases}
     for case in recompute(bundle):

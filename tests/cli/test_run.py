@@ -46,7 +46,7 @@ def test_a_frozen_plan_is_measured_without_hydra(unmeasured, gemm_kit, tmp_path)
 def test_without_hydra_the_line_says_how_to_get_it(command, unmeasured):
     done = unmeasured(command, hidden=HYDRA)
     assert done.returncode == 2
-    assert "pip install 'gemm-kit[run]'" in done.stderr
+    assert "pip install '.[run]' in the checkout" in done.stderr
     assert done.stderr.count("\n") == 1
 
 
@@ -186,7 +186,7 @@ def test_help_names_both_ways_and_every_group(gemm_kit):
 def test_help_needs_no_hydra(word, unmeasured):
     done = unmeasured("run", "suite=quick", word, hidden=HYDRA)
     assert (done.returncode, done.stderr) == (0, "")
-    for text in ("--plan PLAN.json", "pip install 'gemm-kit[run]'", "130 interrupted"):
+    for text in ("--plan PLAN.json", "pip install '.[run]' in the checkout", "130 interrupted"):
         assert text in done.stdout
 
 

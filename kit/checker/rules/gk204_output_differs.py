@@ -56,7 +56,7 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
             return
         elements = 2 * grid_side(sets) * sets * run.case.workload.k
         if not _is_feasible(run):
-            raise Unproven("the problem is larger than this kit recomputes")
+            raise Unproven("the products of all sets are larger than this kit recomputes")
         if elements > left:
             raise Unproven("the runs together are more than this kit recomputes for a bundle")
         left -= elements

@@ -47,7 +47,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
         wide = found.gap_mean_ns > rules.kernel_gap_floor_ns
         if wide and found.gap_share > rules.kernel_gap_share:
             place = run.at("share of gaps", KERNELS.file)
-            shown = f"{found.gap_share:.1%} of the time, {found.gap_mean_ns:.0f} ns on average"
+            shown = f"{found.gap_share:.2%} of the time, {found.gap_mean_ns:.0f} ns on average"
             required = f"at most {rules.kernel_gap_share:.0%} or {rules.kernel_gap_floor_ns} ns"
             yield Finding(place, shown, required, severity)
 

@@ -19,13 +19,17 @@ from bundles import (
     result,
     scaled,
     with_column,
+    with_field,
     with_plan,
     with_rows,
     with_run,
+    with_table,
     without_table,
 )
+from honest import buffers_table
 from kit.bundle.reader import Auditor
 from kit.distribution import uniform_shares
+from kit.fill import Operands, fill_seed
 from kit.number_format import number_format
 
 CODE = "GK203"
@@ -104,6 +108,41 @@ def test_two_buffers_with_one_content_fail():
             bundle = with_column(bundle, GUIDELINE, number, FILE, column, repeat)
     assert changed(bundle) == {CODE: "fail"}
     assert {finding.required for finding in findings(CODE, bundle)} == {"no two buffers alike"}
+
+
+def of_few_scales(bundle, sets, change=lambda columns: None):
+    """A case of 16 x 16 x 32 in so many sets, whose 16 scales agree by chance now and then."""
+    (case,) = (case for case in bundle.plan.cases if case.id == MXFP8)
+    small = replace(case, workload=replace(case.workload, m=16, n=16, k=32))
+    cases = tuple(small if entry.id == MXFP8 else entry for entry in bundle.plan.cases)
+    bundle = with_plan(bundle, cases=cases)
+    seed = fill_seed(bundle.plan.seed, None, MXFP8)
+    operands = Operands(small.workload, number_format("mxfp8"), "uniform", seed)
+    table = buffers_table(operands, sets)
+    change(table.columns)
+    for run in bundle.cases[MXFP8].runs:
+        number = run.document.number
+        bundle = with_field(bundle, MXFP8, number, "rotation.sets", sets)
+        bundle = with_table(bundle, MXFP8, number, FILE, lambda _: table)
+    return bundle
+
+
+def test_buffers_that_the_seed_makes_alike_are_honest():
+    bundle = of_few_scales(scaled(), 1000)
+    checksums = bundle.cases[MXFP8].runs[0].tables[FILE]["checksum"][3000:]
+    assert len(np.unique(checksums)) < len(checksums)
+    assert outcome(CODE, bundle) == "pass"
+
+
+def test_a_small_buffer_that_the_seed_does_not_make_alike_fails():
+    def repeat(columns):
+        for name in ("checksum", "zeros", *(f"bin_{index}" for index in range(16))):
+            columns[name][3017] = columns[name][3016]
+
+    bundle = of_few_scales(scaled(), 1000, repeat)
+    (finding, *_) = findings(CODE, bundle)
+    assert finding.place.endswith("row 3018 (scales of A, set 17): checksum and bins")
+    assert finding.required == "no two buffers alike"
 
 
 @pytest.mark.parametrize("column", ["checksum", "zeros", "bin_7"])
