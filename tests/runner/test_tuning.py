@@ -14,7 +14,7 @@ import processes
 from kit.bundle.layout import autotune_name
 from kit.evidence import Candidate
 from kit.ruleset import ruleset
-from kit.runner import algorithms, tuning
+from kit.runner import algorithms, race, tuning
 from kit.runner.dispatch import Handover
 from kit.runner.job import Job, ended
 from kit.runner.tuner_messages import Built
@@ -112,7 +112,7 @@ def test_the_fastest_tuning_of_the_library_is_kept(device, tmp_path):
         ("a", 210.0), ("t", 250.0), ("b", 203.0), ("a", None),
     ]  # fmt: skip
     assert found.candidates[3].reason == "the same program as in attempt 1"
-    assert log == [(1, "library", 0), (1, "triton", 0), (2, "library", 0)] * tuning.HEATS.rounds
+    assert log == [(1, "library", 0), (1, "triton", 0), (2, "library", 0)] * race.HEATS.rounds
     assert [r.implementations for r in requests] == [
         ("library", "triton"), ("library",), ("library",),
     ]  # fmt: skip
@@ -146,7 +146,7 @@ def test_a_final_at_settled_clocks_decides_among_those_near_the_fastest(device, 
         ("c", None, "279 ns in the heats, not in the final"),
     ]
     final = [(number, name) for number, name, lead_ms in log if lead_ms]
-    assert final == [(2, "library"), (1, "library")] * tuning.FINAL.rounds
+    assert final == [(2, "library"), (1, "library")] * race.FINAL.rounds
     assert phases == ["tune: compare", "tune: final"]
 
 
@@ -156,7 +156,7 @@ def test_three_at_most_reach_the_final(device, tmp_path):
     found, _ = tune(job(tmp_path, "library", 6), print)
     assert [c.period_ns for c in found.candidates] == [270.0] * 3 + [None] * 3
     spent_ms = len([None for *_, lead_ms in log if lead_ms]) * (
-        tuning.FINAL.lead_ms + tuning.FINAL.timed_ms
+        race.FINAL.lead_ms + race.FINAL.timed_ms
     )
     assert spent_ms <= ruleset("2026.1").between_final_s * 1000
 
@@ -172,7 +172,7 @@ def test_what_a_lost_finalist_leaves_races_again(device, tmp_path, extra):
     assert [(c.period_ns, c.reason) for c in found.candidates] == [
         (None, gone), (None, gone), (271.0, ""), (300.0, ""),
     ]  # fmt: skip
-    assert {number for number, *_ in log[-2 * tuning.HEATS.rounds :]} == {2, 3}
+    assert {number for number, *_ in log[-2 * race.HEATS.rounds :]} == {2, 3}
 
 
 def test_one_near_the_fastest_needs_no_final(device, tmp_path):
