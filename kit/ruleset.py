@@ -195,9 +195,11 @@ class Ruleset:
     # The share of samples with the bit of the power cap against the growth of its counter: 0.03
     # apart at most in 21 H200 tests.
     power_cap_difference: float = 0.1
+    # From this share of samples with that bit on, the cap held the device.
     power_cap_held: float = 0.9
     # A clock this far below its maximum has a reason in every sample of 21 H200 tests.
     clock_below_maximum: float = 0.02
+    # Bits that the clock, or the cap, does not explain may be set in stray samples, so many of them.
     unexplained_clock: float = 0.05
     # Below it in most samples: 0.61 and more where 26 H200 tests drew 0.987 of their limit and
     # more, 0.12 at most where they drew less or were near it.

@@ -1,12 +1,17 @@
 """The rules as documentation: a list, one rule's text, or the whole reference in Markdown."""
 
+from textwrap import fill
+
 from kit.checker.catalogue import whole_catalogue
 from kit.checker.round_rule import RoundRule
 from kit.checker.rule import Rule
+from kit.checker.thresholds import Thresholds, thresholds_of
 from kit.errors import UsageError
 from kit.nearest import did_you_mean
+from kit.ruleset import CURRENT, ruleset
 
 AnyRule = Rule | RoundRule
+_WIDTH = 100
 
 
 def rule_list() -> str:
@@ -44,4 +49,17 @@ def _summary(rule: AnyRule) -> str:
 def _page(rule: AnyRule, level: int) -> str:
     heading = "#" * level
     text = rule.text.strip().replace("\n## ", f"\n{heading}# ")
-    return f"{heading} {rule.code} {rule.name}\n\n{text}\n\nSince edition {rule.since}."
+    page = f"{heading} {rule.code} {rule.name}\n\n{text}\n\nSince edition {rule.since}."
+    if isinstance(rule, Rule) and (read := thresholds_of(rule.check)):
+        limits = "\n".join(map(_limit, read))
+        page += f"\n\n{heading}# Thresholds of edition {CURRENT}\n{limits}"
+    return page
+
+
+def _limit(read: Thresholds) -> str:
+    """Names, values and calibration, as an item of a list."""
+    edition = ruleset(CURRENT)
+    values = ", ".join(f"`{name}` {getattr(edition, name):,}" for name in read.names)
+    text = f"{values}: {read.comment}" if read.comment else values
+    return fill(text, _WIDTH, initial_indent="- ", subsequent_indent="  ",
+                break_long_words=False, break_on_hyphens=False)  # fmt: skip
