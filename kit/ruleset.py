@@ -199,7 +199,7 @@ class Ruleset:
     power_cap_held: float = 0.9
     # A clock this far below its maximum has a reason in every sample of 21 H200 tests.
     clock_below_maximum: float = 0.02
-    # Bits that the clock, or the cap, does not explain may be set in stray samples, so many of them.
+    # Bits that neither clock nor cap explains may be set in stray samples, up to this share.
     unexplained_clock: float = 0.05
     # Below it in most samples: 0.61 and more where 26 H200 tests drew 0.987 of their limit and
     # more, 0.12 at most where they drew less or were near it.

@@ -2,11 +2,11 @@
 
 ## What it checks
 The control by DLPack events, on a stream of its own, covers exactly the profiling launches and
-lasts as long as their windows. The host's slope over N and 2N launches gives their mean period;
-below the edition's duration it is not judged where the host's clock is the only one, and a fault
-beside events, where the kit launches for a second. The windows of both loops fill the time between
-the two moments when the device was drained, as the host's clock saw them; a moment that is known
-less well than by the edition's width explains no more than that.
+lasts as long as their windows. The host's slope over N and 2N launches gives their mean period.
+Beside events a slope of less than a second is a fault; where the host's clock is the only one, a
+short slope is not judged. The windows of warm-up and profiling fill the time between the two moments
+when the device was drained, by the host's clock. A moment that the host saw only roughly explains no
+more than the edition allows for.
 
 ## Why it matters
 The windows are the submitter's figure. Three clocks that agree cannot all be wrong in the same way.
