@@ -47,5 +47,9 @@ class UnwritableError(MeasurementError):
     """A file cannot be written: there is no room for it, or no permission."""
 
 
+class UnsupportedError(MeasurementError):
+    """The kit cannot measure that: on this platform, in this mode, or at this size."""
+
+
 class UntunedError(MeasurementError):
     """XLA refused to compile from stored autotune results: nothing was tuned anew."""

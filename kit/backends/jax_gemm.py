@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from kit.backends import Build, jax_buffers, jax_options, kernel_profile
 from kit.backends.jax_product import array_shape, product, specification
-from kit.errors import MeasurementError
+from kit.errors import MeasurementError, UnsupportedError
 from kit.evidence import Executable
 from kit.fill import buffer_key
 from kit.hlo.text import normalise
@@ -100,7 +100,7 @@ class JaxGemm:
         trips = trips_per_call(mode)
         if self._platform == "cpu" and mode == "device_loop":
             # XLA's CPU pipeline expands the barrier and then moves the products out of the loop.
-            raise MeasurementError("dispatch device_loop is unsupported on a CPU")
+            raise UnsupportedError("dispatch device_loop is unsupported on a CPU")
         multiply = product(self._workload, self._format, self._platform)
         options = jax_options.cuda_options(build) if self._platform == "cuda" else {}
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from kit.errors import MeasurementError
+from kit.errors import UnsupportedError
 from kit.number_format import NumberFormat
 from kit.plan import Platform
 from kit.surfaces import Surface, element_type, shape
@@ -32,10 +32,10 @@ def product(workload: Workload, row: NumberFormat, platform: Platform) -> Callab
     """A function of a set's inputs, in the order of `kit.surfaces.inputs`, that returns D.
 
     Raises:
-        MeasurementError: the platform cannot multiply in this number format.
+        UnsupportedError: the platform cannot multiply in this number format.
     """
     if platform == "cpu" and row.algorithm:
-        raise MeasurementError(f"{row.name} is unsupported on a CPU")
+        raise UnsupportedError(f"{row.name} is unsupported on a CPU")
     if not row.block:
         return lambda a, b: _dot(workload, row, platform, a, b)
     if platform == "cuda":

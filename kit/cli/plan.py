@@ -15,6 +15,7 @@ from kit.errors import MeasurementError, UsageError
 from kit.estimate import CaseEstimate, Estimate, Target, estimate
 from kit.plan import RunPlan
 from kit.records import to_json
+from kit.rotation import MOST_SETS
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 _STEP = 1024
@@ -118,7 +119,12 @@ def _table(plan: RunPlan, taken: Estimate) -> list[str]:
 
 
 def _misfit(case: CaseEstimate) -> str:
-    """The line about a case that does not fit into the device's memory, or may not; else ""."""
+    """The line about a case that does not fit into the device's memory, or may not; else "".
+
+    Nor does one fit the kit that takes too many sets.
+    """
+    if case.sets is not None and case.sets > MOST_SETS:
+        return f"{case.id} is too small to measure: {case.sets} sets, and {MOST_SETS} are the most."
     if case.fits is False:
         least = "" if case.sets == case.most_sets else "at least "
         return f"{case.id} does not fit: {least}{_size(case.pool_bytes)} for {case.sets} sets."

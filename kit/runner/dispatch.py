@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from kit.backends import Backend, Build
+from kit.errors import UnsupportedError
 from kit.evidence import Candidate, Dispatch
 from kit.plan import Backend as BackendPlan
 from kit.plan import DispatchMode, Fill, Implementation
-from kit.rotation import LOOP_BODY_NS, SHORTEST_GEMM_NS, sets_for
+from kit.rotation import LOOP_BODY_NS, MOST_SETS, SHORTEST_GEMM_NS, sets_for
 from kit.ruleset import Ruleset
 from kit.timing import Clock
 
@@ -95,7 +96,17 @@ class Chooser:
     report: Callable[[str], None]
 
     def choose(self, backend: Backend, trial: Trial) -> Handover:
-        """Choose mode and sets, by pilots of `single` for the mode and of a loop for its sets."""
+        """Choose mode and sets, by pilots of `single` for the mode and of a loop for its sets.
+
+        Raises:
+            UnsupportedError: a problem so small needs more sets than a checker follows.
+        """
+        if trial.minimum_sets > MOST_SETS:
+            raise UnsupportedError(
+                f"{trial.minimum_sets} buffer sets would outgrow the cache; "
+                f"{MOST_SETS} are the most",
+                hint="measure a larger problem, or many at once (workload.batch)",
+            )
         found = None
         if self.plan.platform != "cpu" and self.plan.dispatch == "auto":
             self.report("pilot")

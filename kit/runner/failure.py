@@ -1,7 +1,7 @@
 """What went wrong, as the status and the one line that a bundle records."""
 
 from kit.checker.printable import printable
-from kit.errors import KitError, UntunedError, UnwritableError
+from kit.errors import KitError, UnsupportedError, UntunedError, UnwritableError
 from kit.evidence import Status
 from kit.system import scrub
 
@@ -30,7 +30,9 @@ def status_of(error: Exception) -> Status:
         return "untuned"
     if "RESOURCE_EXHAUSTED" in text:
         return "out_of_memory"
-    if "unsupported" in text or "UNIMPLEMENTED" in text or "NotImplementedError" in repr(error):
+    if isinstance(error, UnsupportedError | NotImplementedError):
+        return "unsupported"
+    if "UNIMPLEMENTED" in text or "unsupported" in text:  # XLA's words
         return "unsupported"
     is_device = isinstance(error, KitError) and not isinstance(error, UnwritableError)
     return "device_error" if is_device else "crashed"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from kit.backends import Backend, Build
 from kit.bundle.reader import MAXIMUM_HLO_BYTES
-from kit.errors import MeasurementError, UntunedError
+from kit.errors import UnsupportedError, UntunedError
 from kit.evidence import Candidate, Executable
 from kit.hlo.text import parsed
 from kit.runner.dispatch import Chooser, Handover, Trial
@@ -37,7 +37,7 @@ def build_program(
 
     Raises:
         UntunedError: the stored autotune results do not cover the program.
-        MeasurementError: the checker could not read the program, which only costs time to measure.
+        UnsupportedError: the checker could not read the program, which only costs time to measure.
     """
     found = _built(chooser, replay, backend, trial)
     require_readable(found.hlo)
@@ -48,7 +48,7 @@ def require_readable(hlo: str) -> None:
     """Refuse a program that the checker would not read.
 
     Raises:
-        MeasurementError: it is too large for a bundle, or no HLO that the kit knows.
+        UnsupportedError: it is too large for a bundle, or no HLO that the kit knows.
     """
     size, problem = len(hlo.encode()), ""
     if size > MAXIMUM_HLO_BYTES:
@@ -59,8 +59,8 @@ def require_readable(hlo: str) -> None:
         except ValueError as error:
             problem = str(error)
     if problem:
-        raise MeasurementError(
-            f"unsupported: the program's HLO is no evidence: {problem}",
+        raise UnsupportedError(
+            f"the program's HLO is no evidence: {problem}",
             hint="with backend.dispatch=single a call goes through one buffer set",
         )
 

@@ -108,3 +108,12 @@ def test_a_frozen_plan_is_not_written_over(tmp_path, capsys):
     assert path.read_text() == "kept"
     assert main(["plan", "suite=quick", "--out", str(path), "--force"]) == 0
     assert path.read_text() != "kept"
+
+
+def test_a_problem_too_small_to_rotate_is_named(capsys):
+    sizes = [f"workload.{name}=8" for name in "mnk"]
+    assert main(["plan", "workload=custom", *sizes, "number_format=int8", "--device", "A10"]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == (
+        "custom_8x8x8-int8-nt is too small to measure: 98304 sets, and 32768 are the most."
+    )

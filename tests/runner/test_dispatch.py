@@ -5,9 +5,11 @@ import time
 import pytest
 
 from fakes import FakeBackend
+from kit.errors import MeasurementError
 from kit.plan import Backend
 from kit.ruleset import ruleset
 from kit.runner.dispatch import Chooser, Handover, Pilot, Trial, choose, pilot, record
+from kit.runner.failure import status_of
 
 RULES = ruleset("2026.1")
 AUTO = Backend("jax_gemm", "cuda", "auto", "library", 0)
@@ -48,6 +50,15 @@ def test_a_loops_cost_is_that_of_a_call_that_nothing_holds_up(quick):
 
     found = pilot(Queue(), 160, time.monotonic_ns)
     assert found.enqueue_ns < 8e6
+
+
+def test_a_problem_too_small_to_rotate_is_refused_before_anything_is_compiled():
+    backend = FakeBackend()
+    chooser = Chooser(AUTO, RULES, time.monotonic_ns, lambda _: None)
+    with pytest.raises(MeasurementError, match=r"32769 buffer sets.*32768 are the most") as caught:
+        chooser.choose(backend, Trial("library", 2**15 + 1, "uniform", "0" * 16))
+    assert status_of(caught.value) == "unsupported"
+    assert not backend.events
 
 
 def test_a_mode_asked_for_is_taken():

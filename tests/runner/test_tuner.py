@@ -122,7 +122,7 @@ def test_one_program_that_is_small_enough_is_timed(tmp_path):
     text = LIBRARY + " " * MAXIMUM_HLO_BYTES
     backend = FakeBackend(programs={"library": (text, 0.001), "triton": (TRITON, 0.001)})
     _, built = served(tmp_path, backend)
-    assert "MeasurementError: unsupported: the program's HLO" in built.candidates[0].reason
+    assert "UnsupportedError: the program's HLO" in built.candidates[0].reason
     assert built.candidates[1].reason == ""
 
 

@@ -27,6 +27,7 @@ from kit.checker.rule import Finding, Unproven, rule
 from kit.checker.runs import MeasuredRun, judge_runs, measured_runs
 from kit.fill import Operands, fill_seed, sample_seed
 from kit.numerics import Comparison, Sample, Sampling, compare, grid_side, samples
+from kit.rotation import MOST_SETS
 from kit.ruleset import Ruleset
 from kit.trace import OUTPUTS, Table
 
@@ -35,7 +36,6 @@ _MOST_ELEMENTS = 2**27
 _SHARE_OF_A_RUN = 2**20
 """Operand elements of each run: 950,272 at most in 39 H200 runs."""
 _MOST_K = 2**22
-_MOST_SETS = 2**15
 _MOST_BUFFER_ELEMENTS = 2**48
 
 
@@ -81,7 +81,7 @@ def _drawn(bundle: Bundle) -> dict[str, Sample]:
         outputs = run.evidence.tables.get(OUTPUTS.file)
         if outputs is not None and run.document.rotation.sets <= len(outputs) and _is_feasible(run):
             asked[run.evidence.path] = _sampling(bundle, run)
-    if sum(sampling.sets for sampling in asked.values()) > _MOST_SETS:
+    if sum(sampling.sets for sampling in asked.values()) > MOST_SETS:
         return {}
     return dict(zip(asked, samples(list(asked.values())), strict=True))
 
@@ -99,7 +99,7 @@ def _is_feasible(run: MeasuredRun) -> bool:
     work = run.case.workload
     largest = max(work.elements("a"), work.elements("b"), work.elements("d"))
     sets = run.document.rotation.sets
-    return work.k <= _MOST_K and sets <= _MOST_SETS and largest <= _MOST_BUFFER_ELEMENTS
+    return work.k <= _MOST_K and sets <= MOST_SETS and largest <= _MOST_BUFFER_ELEMENTS
 
 
 def _worst(run: MeasuredRun, outputs: Table, found: Comparison) -> Finding:
