@@ -11,6 +11,11 @@ from bundles import (
     rederived,
     with_column,
 )
+from kit.checker.recomputed import recompute
+from kit.checker.rule import outcome_of
+from kit.checker.rules.gk602_replicates_insufficient import _range
+from kit.metrics import derive_case
+from kit.ruleset import ruleset
 
 CODE = "GK602"
 
@@ -73,6 +78,26 @@ def test_range(division, verdict):
     assert f"{DECODE}/case.json" in finding.place
     assert "a range of 2.01%" in finding.found
     assert outcome(CODE, with_range(0.0201, division)) == "pass"
+
+
+@pytest.mark.parametrize(
+    ("shares", "wanted"),
+    [
+        ((0, 0.006, 0.012, 0.018, 0.024, 0.030), "pass"),  # 0.46 %
+        ((0, 0, 0, 0.030, 0.030, 0.030), "fail"),  # 0.67 %
+        ((0, *[0.026] * 30, 0.052), "fail"),  # 0.12 %, but too wide
+    ],
+)
+def test_many_runs_may_lie_further_apart_if_their_mean_is_known(shares, wanted):
+    bundle = honest_gpu("closed")
+    (case,) = (case for case in recompute(bundle) if case.case.id == DECODE)
+    first = case.metrics.runs[0]
+    runs = tuple(
+        replace(first, number=number, mean_period_ns=first.mean_period_ns * (1 + share))
+        for number, share in enumerate(shares, 1)
+    )
+    found = list(_range(derive_case(DECODE, runs), "here", "fail", ruleset("2026.1")))
+    assert outcome_of([finding.severity for finding in found]) == wanted
 
 
 def test_a_run_without_windows_proves_nothing():
