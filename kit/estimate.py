@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from kit.gpu_table import GpuRow
 from kit.number_format import number_format
 from kit.plan import Case, RunPlan
-from kit.rotation import SHORTEST_GEMM_NS, input_bytes, output_bytes, sets_for, sets_required
+from kit.rotation import (
+    MOST_SETS,
+    SHORTEST_GEMM_NS,
+    input_bytes,
+    output_bytes,
+    sets_for,
+    sets_required,
+)
 from kit.sol import speed_of_light
 
 
@@ -29,7 +36,8 @@ class CaseEstimate:
 
     The two differ where a device loop may run: it takes as many sets as the GEMM's own time asks
     for, which only a pilot tells. `pool_bytes` and `most_pool_bytes` are the inputs and outputs of
-    so many. `fits` is true where the most fit, false where the least do not, null in between.
+    so many. `fits` is true where the most fit, false where the least do not or are more sets than
+    the kit rotates, null in between.
     Launches are the plan's minima. `sol_ns` bounds one launch from below at the test's clock (the
     product's peak tensor clock unless the plan fixes one); `shortest_s` bounds one run, compilation
     left out. Null: the device's figures are not known.
@@ -92,6 +100,7 @@ def _case(plan: RunPlan, case: Case, target: Target, graphics_mhz: int | None) -
     pool = None if sets is None else sets * (inputs + outputs)
     most = None if most_sets is None else most_sets * (inputs + outputs)
     sol_ns = _sol_ns(case, target.row, graphics_mhz)
+    sets_are_few = sets is None or sets <= MOST_SETS
     return CaseEstimate(
         id=case.id,
         flops=case.workload.flops,
@@ -101,7 +110,7 @@ def _case(plan: RunPlan, case: Case, target: Target, graphics_mhz: int | None) -
         most_sets=most_sets,
         pool_bytes=pool,
         most_pool_bytes=most,
-        fits=_fits(pool, most, target.memory_bytes),
+        fits=sets_are_few and _fits(pool, most, target.memory_bytes),
         warm_up_launches=plan.phases.warm_up_min_launches,
         profiling_launches=plan.phases.profiling_min_launches,
         sol_ns=sol_ns,

@@ -13,8 +13,8 @@ from kit.workload import Workload
 CACHE_MULTIPLE = 2
 MINIMUM_SETS = 2
 MOST_SETS = 2**15
-"""Sets that the kit rotates and the checker follows: more take minutes to fill, and all of them are
-smaller than any GEMM that a GPU or a processor is measured by (2 KiB on 32 MiB of cache)."""
+"""Sets that the kit rotates and the checker follows: more take minutes to fill. A loop's program
+names every set, and may be too large with a tenth of them (`kit.runner.program`)."""
 UNROLL_LIMIT = 64
 """GEMMs in one unrolled executable: enough to hide a call's cost, few enough to compile fast."""
 LOOP_TRIPS = 16

@@ -112,9 +112,9 @@ class Ruleset:
     early_window: float = 1.3
     # Shorter stretches hold too few samples of a clock that swings once a second.
     cycles_stretch_s: float = 1.0
-    # The host slope launches whole calls that last a second by the host's estimate over the
+    # The host slope launches N whole calls that last a second by the host's estimate over the
     # warm-up: a call off at most in 80 H200 tests. In less a power-capped clock wanders by 3 %. It
-    # takes four such spans: one that wakes the device, N, and 2N.
+    # takes four such spans: N to wake the device, N, and 2N.
     slope_s: float = 1.0
     slope_spans: int = 4
     planned_launches_difference: float = 0.003
@@ -157,6 +157,7 @@ class Ruleset:
     # What is drawn over idle meanwhile, over that of the run itself: 0.61 at most in 27 H200 tests
     # without tuning, and up to 1.50 where eight attempts tuned.
     between_work: float = 0.95
+    # For every attempt of the tuner before a case: with eight of them 2.15 in all.
     between_work_per_attempt: float = 0.15
     # The tuner's final: three programs, three times 1.8 s each, and a tenth more.
     between_final_s: float = 18.0
@@ -201,8 +202,8 @@ class Ruleset:
     clock_below_maximum: float = 0.02
     # Bits that neither clock nor cap explains may be set in stray samples, up to this share.
     unexplained_clock: float = 0.05
-    # Below it in most samples: 0.61 and more where 26 H200 tests drew 0.987 of their limit and
-    # more, 0.12 at most where they drew less or were near it.
+    # Samples of a clock below its maximum: 0.61 of them and more where 26 H200 tests drew 0.987 of
+    # their limit and more, 0.12 at most where they drew less or were near it.
     clock_low_share: float = 0.5
     # A clock under the cap changes from one sample to the next in 7 to 16 % of them, in 31 H200
     # tests with uniform operands. Multiplying zeros it stood still in one of two.
@@ -211,7 +212,8 @@ class Ruleset:
     memory_clock_below: float = 0.002
     # At the limit within this, a clock below its maximum cannot be without a reason.
     at_power_limit: float = 0.97
-    # Energy edges against the integrated power: NVML watts of one card, three ways, within 0.7 %.
+    # What the energy counter grew by against the integrated power: three registers of one H200
+    # agree within 0.7 %.
     energy_power_warn: float = 0.05
     energy_power_fail: float = 0.10
     # The average of the first seconds under load overshot by 2.0 % at most in 25 H200 tests.
@@ -275,11 +277,14 @@ class Ruleset:
     # 28 GEMMs and more in flight where the host kept up (455 at 4096^3 in a device loop, each with
     # a memset), and 1.5 where it did not.
     launches_ahead: int = 16
-    # How far ahead the host gets: what this share of the windows keep below. On a disturbed host it
-    # fell from 27.8 calls to 18 and back, 24.2 in the middle, in one of 92 H200 tests.
+    # How far ahead of the device the host gets: what this share of the windows keep below. On a
+    # disturbed host its lead fell from 27.8 calls to 18 and back, 24.2 in the middle, in one of 92
+    # H200 tests.
     lead_share: float = 0.9
-    # JAX's own limit of 32 and the call that waits for it: 32.6 at most in 92 H200 tests.
-    most_calls_ahead: int = 33
+    # JAX's own limit of 32, the call that waits for it, and 2 % of clock from one to the next: 32.6
+    # at most in 92 H200 tests; calls of a loop, 28.4.
+    most_calls_ahead: int = 34
+    most_loops_ahead: int = 33
     # The driver's queue holds a thousand: 872 to 990 kernels and memsets in 28 H200 tests of loops
     # whose GEMMs have a memset each and gaps of 1.7 µs; none of those was made a graph.
     most_kernels_ahead: int = 1_100

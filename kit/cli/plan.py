@@ -110,7 +110,8 @@ def _table(plan: RunPlan, taken: Estimate) -> list[str]:
     runs = f"{_counted(cases, 'case')}, {_counted(runs_each, 'run')} each"
     least = f"at least {taken.shortest_s:.0f} s"
     lines += ["", f"For {taken.device}: {cache}{clock}.", f"{runs}{per_device}, {least},"]
-    lines.append("and what filling, compiling, tuning, tracing and counting take.")
+    beside = "" if plan.backend.platform == "cpu" else ", tuning, tracing and counting"
+    lines.append(f"and what filling and compiling{beside} take.")
     if taken.cache_bytes is None:
         lines.append("What is - depends on the GPU: --device 'H200 SXM' estimates for that one.")
     if any(case.sets != case.most_sets for case in taken.cases):
@@ -119,10 +120,7 @@ def _table(plan: RunPlan, taken: Estimate) -> list[str]:
 
 
 def _misfit(case: CaseEstimate) -> str:
-    """The line about a case that does not fit into the device's memory, or may not; else "".
-
-    Nor does one fit the kit that takes too many sets.
-    """
+    """The line about a case that takes too many sets, or more memory than there may be; else ""."""
     if case.sets is not None and case.sets > MOST_SETS:
         return f"{case.id} is too small to measure: {case.sets} sets, and {MOST_SETS} are the most."
     if case.fits is False:

@@ -19,7 +19,7 @@ Entrants = dict[str, tuple[Tuner, Implementation]]
 
 @dataclass(frozen=True, slots=True)
 class Race:
-    """Timings of each program in turn; the `unsettled` first ones, as clocks fall, do not count."""
+    """Timings of each program in turn. The first `unsettled` do not count: clocks still fall."""
 
     rounds: int
     unsettled: int

@@ -50,7 +50,7 @@ def test_functions_that_a_rule_hands_its_thresholds_to_count(code, name):
 def test_the_page_tells_values_and_calibration():
     page = rule_text("GK318")
     assert f"## Thresholds of edition {CURRENT}\n- `slope_s` 1.0, `slope_spans` 4" in page
-    assert "The host slope launches whole" in page
+    assert "The host slope launches N" in page
     assert "`most_kernels_ahead` 1,100, `streamed_gap_ns` 1,000: " in rule_text("GK305")
     assert max(map(len, page.splitlines())) <= 100
 

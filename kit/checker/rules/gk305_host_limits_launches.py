@@ -3,10 +3,10 @@
 ## What it checks
 In the pilot of the chosen dispatch mode, handing over one call took no longer than the edition's
 share of the time that the call's GEMMs take; on a GPU that period is the windows' own within the
-edition's ratios. In the measurement itself the host had handed over a
-window's last call long before the device ended it: in the middle of the windows by the edition's
-number of launches, and in all but a few by no more calls than JAX lets it run ahead, nor by more
-kernels than the driver queues where the trace of a known GPU shows a memset before every GEMM.
+edition's ratios. In the measurement itself the host had handed over a window's last call long
+before the device ended it: in the middle of the windows by the edition's number of launches. In all
+but a few it was ahead by no more calls than JAX allows. Nor was it by more kernels than the driver
+queues, where the trace of a known GPU shows a memset before every GEMM.
 
 ## Why it matters
 If the host is the slower one, the device waits between kernels and the figure is the host's.
@@ -78,8 +78,10 @@ def _lead(run: MeasuredRun, rules: Ruleset, severity: Severity) -> Iterator[Find
     most_ns = profiling_lead_ns(run.document.timing, windows, rules.lead_share)
     place = run.at("column enqueue_end_ns in profiling", WINDOWS.file)
     calls = (most_ns - slack_ns) / (period_ns * run.document.executable.gemms_per_call)
-    if calls > rules.most_calls_ahead:
-        required = f"at most {rules.most_calls_ahead}, as JAX lets a host run ahead"
+    is_loop = run.document.executable.gemms_per_call > 1
+    most_calls = rules.most_loops_ahead if is_loop else rules.most_calls_ahead
+    if calls > most_calls:
+        required = f"at most {most_calls}, as JAX lets a host run ahead"
         yield Finding(place, f"{calls:.1f} calls ahead of the device", required)
     streamed = _kernels_streamed(run, rules) * (most_ns - slack_ns) / period_ns
     if streamed > rules.most_kernels_ahead:

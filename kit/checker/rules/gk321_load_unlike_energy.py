@@ -41,6 +41,7 @@ from kit.trace import ENERGY, POWER, Table, rows_within
 
 _FEWEST_UNDER_LOAD = 4
 _OFTEN, _DRIFT = 0.65, 0.01
+"""Parts of a register's step: up to that every step is seen; so far others may miss whole steps."""
 _FEWEST_IN_LINE, _MOST_IN_LINE = 3, 64
 Rows = NDArray[np.intp]
 

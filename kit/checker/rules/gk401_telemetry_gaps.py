@@ -5,8 +5,8 @@ The plan samples clocks and power at least as often as the edition asks for. The
 throughout profiling: from its begin to its end no stretch without a sample is longer than the
 edition's number of sampling periods, or of seconds if that is more. There are nearly as many
 samples as the period makes and no more, as far apart as it says, and enough of the clock. The
-energy counter's samples are as far apart and no more either. Graphics clock, memory clock, event
-reasons, power and GPU temperature are all there.
+energy counter's samples keep its period too, and none are added. Graphics clock, memory clock,
+event reasons, power and GPU temperature are all there.
 
 ## Why it matters
 Averages over half of the windows can be those of the better half. A period of seconds is a gap that
@@ -57,11 +57,15 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
             (CLOCKS.file, planned.clock_period_ms),
             (POWER.file, planned.power_period_ms),
         ):
-            yield from _schedule(run, file, planned_ms * 1_000_000, rules)
-            yield from _covered(run, file, rules)
-        # What a counter grew by is not lost in a gap.
-        if ENERGY.file in run.sampling_periods_ns:
-            yield from _schedule(run, ENERGY.file, planned.energy_period_ms * 1_000_000, rules)
+            planned_ns = planned_ms * 1_000_000
+            period_ns, most_ns = _period_ns(run, file), rules.longest_period_times_plan * planned_ns
+            if planned_ns <= period_ns <= most_ns:
+                yield from _schedule(run, file, rules)
+                yield from _covered(run, file, rules)
+            else:
+                required = f"{planned_ns} to {most_ns} ns, by the plan"
+                place = run.at(f"telemetry.health.{file}")
+                yield Finding(place, f"{period_ns} ns", required)
         start_ns, end_ns = run.profiling_interval()
         samples = len(within(run.table(CLOCKS.file), start_ns, end_ns))
         if samples < rules.minimum_clock_samples:
@@ -70,18 +74,16 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
         for file, columns in _REQUIRED:
             if not any(column in run.table(file) for column in columns):
                 raise Unproven(f"{file} lacks {' and '.join(columns)}")
+        # What a counter grew by is not lost in a gap.
+        if ENERGY.file in run.sampling_periods_ns and ENERGY.file in run.evidence.tables:
+            yield from _schedule(run, ENERGY.file, rules)
 
     yield from judge_runs(bundle, judge)
 
 
-def _schedule(run: MeasuredRun, file: str, planned_ns: int, rules: Ruleset) -> Iterator[Finding]:
+def _schedule(run: MeasuredRun, file: str, rules: Ruleset) -> Iterator[Finding]:
     """The sampler sleeps from one multiple of its period to the next, by the same clock."""
     period_ns = _period_ns(run, file)
-    most_ns = rules.longest_period_times_plan * planned_ns
-    if not planned_ns <= period_ns <= most_ns:
-        required = f"{planned_ns} to {most_ns} ns, by the plan"
-        yield Finding(run.at(f"telemetry.health.{file}"), f"{period_ns} ns", required)
-        return
     start_ns, end_ns = run.profiling_interval()
     rows = within(run.table(file), start_ns, end_ns)
     most = (end_ns - start_ns) // period_ns + 2

@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -134,15 +135,39 @@ def test_buffers_that_the_seed_makes_alike_are_honest():
     assert outcome(CODE, bundle) == "pass"
 
 
-def test_a_small_buffer_that_the_seed_does_not_make_alike_fails():
-    def repeat(columns):
-        for name in ("checksum", "zeros", *(f"bin_{index}" for index in range(16))):
-            columns[name][3017] = columns[name][3016]
+CONTENTS = ("checksum", "zeros", *(f"bin_{index}" for index in range(16)))
 
-    bundle = of_few_scales(scaled(), 1000, repeat)
-    (finding, *_) = findings(CODE, bundle)
-    assert finding.place.endswith("row 3018 (scales of A, set 17): checksum and bins")
+
+@pytest.mark.parametrize(("row", "source"), [(3017, 3016), (3016, 3017)])
+def test_a_small_buffer_that_the_seed_does_not_make_alike_fails(row, source):
+    """Whichever of the two holds what it should."""
+
+    def repeat(columns):
+        for name in CONTENTS:
+            columns[name][row] = columns[name][source]
+
+    (finding, *_) = findings(CODE, of_few_scales(scaled(), 1000, repeat))
+    place = f"row {row + 1} (scales of A, set {row - 3000}): checksum and bins"
+    assert finding.place.endswith(place)
     assert finding.required == "no two buffers alike"
+
+
+def test_half_of_the_buffers_copied_from_their_neighbours_fail():
+    def repeat(columns):
+        for name in CONTENTS:
+            columns[name][1:998:2] = columns[name][2:999:2]
+
+    found = findings(CODE, of_few_scales(scaled(), 1000, repeat))
+    sets = {int(re.search(r"set (\d+)", finding.place)[1]) for finding in found}
+    assert sets >= set(range(1, 100, 2))
+    assert not any(number % 2 == 0 for number in sets)
+
+
+def test_more_alike_buffers_than_are_recomputed_prove_nothing(monkeypatch):
+    monkeypatch.setattr("kit.checker.rules.gk203_buffer_contents_differ._MOST_ALIKE", 10)
+    found = result(CODE, of_few_scales(scaled(), 1000))
+    assert found.outcome == "unproven"
+    assert "more buffers are alike" in found.reason
 
 
 @pytest.mark.parametrize("column", ["checksum", "zeros", "bin_7"])

@@ -197,6 +197,25 @@ def test_rows_put_in_between_are_more_than_the_sampler_took(file, more, wanted):
     assert outcome(CODE, bundle) == wanted
 
 
+def test_a_period_that_was_not_planned_is_one_fault():
+    def tiny(health):
+        return tuple(
+            replace(entry, period_ns=1) if entry.table == "clocks.csv" else entry
+            for entry in health
+        )
+
+    bundle = with_field(honest_gpu(), GUIDELINE, 1, "telemetry.health", tiny)
+    (finding,) = findings(CODE, bundle)
+    assert finding.place.endswith("telemetry.health.clocks.csv")
+
+
+def test_an_energy_counter_that_was_never_read_hides_no_other_fault():
+    start, end = profiling(GUIDELINE)
+    bundle = without_samples(GUIDELINE, "clocks.csv", start, end)
+    bundle = without_table(bundle, GUIDELINE, 1, "energy.csv")
+    assert outcome(CODE, bundle) == "fail"
+
+
 def test_the_energy_counter_was_read_as_planned():
     def doubled(health):
         return tuple(
