@@ -132,13 +132,15 @@ class Ruleset:
     power_edge_s: float = 0.05
     # How long the load lasted, by the energy counter, over how long by its marks: 0.05 s apart at
     # most in 91 H200 tests of 13 to 49 s, 0.07 in one whose counter ran ahead for a while.
-    # Only its two edges hang on power: under load that of two seconds, from the first second on and
-    # until the counter's last steps before the end, and at rest from half a second after it.
     load_length_s: float = 0.12
-    load_rises_s: float = 1.0
-    load_tail_s: float = 0.3
-    load_falls_s: float = 0.5
+    # Seconds of the counter's steps that tell the power under load beside each edge.
     load_near_s: float = 2.0
+    # Such steps lie so long after the load's start, when its power has risen.
+    load_rises_s: float = 1.0
+    # Such steps lie so long before the load's end: the next one may lie beyond it.
+    load_tail_s: float = 0.3
+    # The device is at rest so long after the load's end.
+    load_falls_s: float = 0.5
     # Where the load draws less than this over idle, power has no edges.
     power_edge_share: float = 0.5
     # The bit of the power cap: never in the half second before the first launch, and until 575 ms
@@ -296,7 +298,8 @@ class Ruleset:
     # around a loop's addition.
     kernel_gap_median_ns: int = 5_000
     kernel_gap_p99_ns: int = 20_000
-    # 2 µs after a kernel of 71 µs, the shortest that is launched singly, are 2.8 %.
+    # What gaps take of the time: 2 µs after a kernel of 71 µs, the shortest that is launched
+    # singly, are 2.8 %.
     kernel_gap_share: float = 0.03
     # 160 ns after a kernel of 2.2 µs are 7 %, and nothing can be done about them.
     kernel_gap_floor_ns: int = 300
@@ -327,12 +330,13 @@ class Ruleset:
     # All buffers lie in one pool: 3.9 GB apart at most, of the 150 GB of an H200, in 48 tests. A
     # pool that grew in pieces may have holes.
     address_span_most: float = 4.0
-    # A part may hide slices of its L2 from a partition; the table's figure is the whole part's.
+    # The cache that a device reports over the whole part's, which the table has: a part may hide
+    # slices of its L2.
     cache_share_of_table: float = 0.95
     # Counts of a random buffer: at 7 standard deviations one honest count in 4e11 is refused, so
     # that a round of a thousand bundles, 3e8 counts, refuses none.
     buffer_sigmas: float = 7.0
-    # On top of them, for expected counts near none, which are not normal.
+    # Counts allowed beside those deviations: where next to none are expected, they are not normal.
     buffer_small_count: int = 6
     # None of 38,000 bursts on an H200 failed or was late. A late one still reads a true value, and
     # GK401 bounds what may be missing in one place; a driver that fails oftener is not to be
