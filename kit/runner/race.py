@@ -46,13 +46,13 @@ def raced(
     Where the final loses a process, all others race again: its choice would be one of what is left.
     """
     on_phase("tune: compare")
-    heats = race(entrants, HEATS)
+    heats = timed_in_turn(entrants, HEATS)
     ranked = with_periods(candidates, heats, {})
     finalists = {name: entrants[name] for name in near_the_fastest(ranked, heats)}
     if len(finalists) < 2:
         return ranked
     on_phase("tune: final")
-    periods = race(finalists, FINAL)
+    periods = timed_in_turn(finalists, FINAL)
     lost = {process for name, (process, _) in finalists.items() if name not in periods}
     if lost:
         living = {name: entrants[name] for name in heats if entrants[name][0] not in lost}
@@ -71,7 +71,7 @@ def near_the_fastest(candidates: tuple[Candidate, ...], heats: dict[str, float])
     return [name for name in fastest if heats[name] <= _NEAR * heats[fastest[0]]][:_FINALISTS]
 
 
-def race(entrants: Entrants, kind: Race) -> dict[str, float]:
+def timed_in_turn(entrants: Entrants, kind: Race) -> dict[str, float]:
     """Median period in ns of every program, each timed in turn.
 
     The programs of a process that fails on the way are left out. It is asked nothing more: what it
