@@ -14,7 +14,7 @@ CACHE_MULTIPLE = 2
 MINIMUM_SETS = 2
 MOST_SETS = 2**15
 """Sets that the kit rotates and the checker follows: more take minutes to fill. A loop's program
-names every set, and may be too large with a tenth of them (`kit.runner.program`)."""
+names every set, and is too large with a tenth of them (`kit.runner.dispatch`)."""
 UNROLL_LIMIT = 64
 """GEMMs in one unrolled executable: enough to hide a call's cost, few enough to compile fast."""
 LOOP_TRIPS = 16

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from kit.backends import Backend, Build
+from kit.bundle.reader import MAXIMUM_HLO_BYTES
 from kit.errors import UnsupportedError
 from kit.evidence import Candidate, Dispatch
 from kit.plan import Backend as BackendPlan
@@ -20,6 +21,8 @@ _SINGLE_GAP_NS = 5_000
 """What a GEMM launched on its own may lose between kernels: 5 µs for e4m3 and int8 at 4096^3 on an
 H200, 1 to 2 µs for others."""
 _GAP_SHARE = 0.01
+_LOOP_BYTES = 2_600
+"""A set's part of a loop's HLO: 2,625 bytes and more in the 22 loops of the committed bundles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,19 +102,17 @@ class Chooser:
         """Choose mode and sets, by pilots of `single` for the mode and of a loop for its sets.
 
         Raises:
-            UnsupportedError: a problem so small needs more sets than a checker follows.
+            UnsupportedError: a problem so small needs more sets than a checker follows, or than a
+                loop's program may name.
         """
-        if trial.minimum_sets > MOST_SETS:
-            raise UnsupportedError(
-                f"{trial.minimum_sets} buffer sets would outgrow the cache; "
-                f"{MOST_SETS} are the most",
-                hint="measure a larger problem, or many at once (workload.batch)",
-            )
+        _require_few(trial.minimum_sets, MOST_SETS)
         found = None
         if self.plan.platform != "cpu" and self.plan.dispatch == "auto":
             self.report("pilot")
             found, _ = self._pilot(backend, "single", trial)
         mode, reason = choose(self.plan, found, self.rules)
+        if mode == "device_loop":  # to compile what is too large for a bundle would take minutes
+            _require_few(trial.minimum_sets, MAXIMUM_HLO_BYTES // _LOOP_BYTES)
         period_ns = math.inf
         if mode == "device_loop" and trial.minimum_sets * SHORTEST_GEMM_NS < LOOP_BODY_NS:
             # The pilot of `single` took as long as the host: only a loop shows the GEMM's own time.
@@ -127,6 +128,14 @@ class Chooser:
         found = pilot(backend, executable.gemms_per_call, self.clock)
         backend.release()
         return found, executable.gemms_per_call
+
+
+def _require_few(sets: int, most: int) -> None:
+    if sets > most:
+        raise UnsupportedError(
+            f"{sets} buffer sets would outgrow the cache; {most} are the most",
+            hint="measure a larger problem, or many at once (workload.batch)",
+        )
 
 
 def record(

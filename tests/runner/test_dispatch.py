@@ -5,7 +5,7 @@ import time
 import pytest
 
 from fakes import FakeBackend
-from kit.errors import MeasurementError
+from kit.errors import UnsupportedError
 from kit.plan import Backend
 from kit.ruleset import ruleset
 from kit.runner.dispatch import Chooser, Handover, Pilot, Trial, choose, pilot, record
@@ -55,10 +55,18 @@ def test_a_loops_cost_is_that_of_a_call_that_nothing_holds_up(quick):
 def test_a_problem_too_small_to_rotate_is_refused_before_anything_is_compiled():
     backend = FakeBackend()
     chooser = Chooser(AUTO, RULES, time.monotonic_ns, lambda _: None)
-    with pytest.raises(MeasurementError, match=r"32769 buffer sets.*32768 are the most") as caught:
+    with pytest.raises(UnsupportedError, match=r"32769 buffer sets.*32768 are the most") as caught:
         chooser.choose(backend, Trial("library", 2**15 + 1, "uniform", "0" * 16))
     assert status_of(caught.value) == "unsupported"
     assert not backend.events
+
+
+def test_a_loop_too_large_for_a_bundle_is_refused_before_it_is_compiled():
+    backend = FakeBackend(0.000_01)
+    chooser = Chooser(AUTO, RULES, time.monotonic_ns, lambda _: None)
+    with pytest.raises(UnsupportedError, match=r"4000 buffer sets.*3226 are the most"):
+        chooser.choose(backend, Trial("library", 4000, "uniform", "0" * 16))
+    assert [event[1] for event in backend.events if event[0] == "compile"] == ["single"]
 
 
 def test_a_mode_asked_for_is_taken():
