@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from kit.gpu_table import GpuRow
 from kit.number_format import number_format
-from kit.plan import Case, RunPlan
+from kit.plan import Case, DispatchMode, RunPlan
 from kit.rotation import (
-    MOST_SETS,
     SHORTEST_GEMM_NS,
     input_bytes,
+    most_sets,
     output_bytes,
     sets_for,
     sets_required,
@@ -79,6 +79,13 @@ def estimate(plan: RunPlan, target: Target) -> Estimate:
     return Estimate(target.name, target.cache_bytes, graphics_mhz, runs, seconds, cases)
 
 
+def planned_mode(plan: RunPlan) -> DispatchMode:
+    """The mode that a plan asks for; of `auto` on a GPU the one that may take the most sets."""
+    if plan.backend.dispatch != "auto":
+        return plan.backend.dispatch
+    return "single" if plan.backend.platform == "cpu" else "device_loop"
+
+
 def _graphics_mhz(plan: RunPlan, row: GpuRow | None) -> int | None:
     if row is None:
         return None
@@ -96,18 +103,18 @@ def _case(plan: RunPlan, case: Case, target: Target, graphics_mhz: int | None) -
     row_format = number_format(case.number_format)
     inputs = input_bytes(case.workload, row_format)
     outputs = output_bytes(case.workload, row_format)
-    sets, most_sets = _sets(plan, case, target, inputs)
+    sets, largest = _sets(plan, case, target, inputs)
     pool = None if sets is None else sets * (inputs + outputs)
-    most = None if most_sets is None else most_sets * (inputs + outputs)
+    most = None if largest is None else largest * (inputs + outputs)
     sol_ns = _sol_ns(case, target.row, graphics_mhz)
-    sets_are_few = sets is None or sets <= MOST_SETS
+    sets_are_few = sets is None or sets <= most_sets(planned_mode(plan))
     return CaseEstimate(
         id=case.id,
         flops=case.workload.flops,
         input_bytes_per_set=inputs,
         output_bytes_per_set=outputs,
         sets=sets,
-        most_sets=most_sets,
+        most_sets=largest,
         pool_bytes=pool,
         most_pool_bytes=most,
         fits=sets_are_few and _fits(pool, most, target.memory_bytes),
@@ -126,14 +133,11 @@ def _sets(plan: RunPlan, case: Case, target: Target, inputs: int) -> tuple[int |
     if target.cache_bytes is None:
         return None, None
     minimum = sets_required(inputs, target.cache_bytes)
-    on_gpu = plan.backend.platform != "cpu"
-    mode = plan.backend.dispatch
-    if mode == "auto":
-        mode = "device_loop" if on_gpu else "single"
+    mode = planned_mode(plan)
     fewest = sets_for(mode, minimum, math.inf)
     if mode != "device_loop":
         return fewest, fewest
-    if not on_gpu:
+    if plan.backend.platform == "cpu":
         return fewest, None
     bound_ns = _sol_ns(case, target.row, _highest_mhz(plan, target.row)) or 0.0
     return fewest, sets_for(mode, minimum, max(SHORTEST_GEMM_NS, bound_ns))

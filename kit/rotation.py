@@ -13,8 +13,10 @@ from kit.workload import Workload
 CACHE_MULTIPLE = 2
 MINIMUM_SETS = 2
 MOST_SETS = 2**15
-"""Sets that the kit rotates and the checker follows: more take minutes to fill. A loop's program
-names every set, and is too large with a tenth of them (`kit.runner.dispatch`)."""
+"""Sets that the kit rotates and the checker follows: more take minutes to fill."""
+MOST_LOOP_SETS = 3_195
+"""Sets that a device loop's program, which names every one of them, may take: 2,625 bytes each and
+more in the 22 loops of the committed bundles, of the 8 MiB that a bundle's programs may have."""
 UNROLL_LIMIT = 64
 """GEMMs in one unrolled executable: enough to hide a call's cost, few enough to compile fast."""
 LOOP_TRIPS = 16
@@ -38,6 +40,11 @@ def output_bytes(workload: Workload, number_format: NumberFormat) -> int:
 def sets_required(input_bytes_per_set: int, cache_bytes: int) -> int:
     """Sets whose inputs fill the last-level cache twice, and never fewer than two."""
     return max(MINIMUM_SETS, -(-CACHE_MULTIPLE * cache_bytes // input_bytes_per_set))
+
+
+def most_sets(mode: DispatchMode) -> int:
+    """Sets that a mode may rotate."""
+    return MOST_LOOP_SETS if mode == "device_loop" else MOST_SETS
 
 
 def sets_per_call(mode: DispatchMode, sets: int) -> int:

@@ -49,6 +49,7 @@ from kit.timeline import host_period_ns
 __all__ = [
     "BATCHED", "DECODE", "GUIDELINE", "MXFP8", "NVFP4", "PLAIN", "changed", "codes",
     "device_loop", "field", "findings", "fixed_frequency", "honest_cpu", "honest_gpu",
+    "honest_on_gpus",
     "in_every_run", "outcome", "rederived", "reseal", "result", "rules", "scaled",
     "slope_by_its_warm_up", "uncounted_gpu",
     "with_claims", "with_column", "with_counter", "with_counters", "with_disturbed_host",
@@ -101,6 +102,11 @@ def device_loop(division="open"):
         looped = kernels(33_000, 4, 32, [number, 32], sets=2, mhz=1980.0)
         bundle = with_kernels(bundle, DECODE, number, lambda _, looped=looped: looped)
     return bundle
+
+
+def honest_on_gpus():
+    """An honest bundle of each kind that a GPU rule meets."""
+    return [honest_gpu(), honest_gpu("closed"), fixed_frequency(), device_loop()]
 
 
 def slope_by_its_warm_up(run):

@@ -7,6 +7,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cache
+from inspect import unwrap
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -40,23 +41,25 @@ def thresholds_of(check: Check) -> tuple[Thresholds, ...]:
 def _read_by(module: dict[str, Any], function: str | None, seen: set[Any]) -> Iterator[str]:
     """Names read by one function of a module with these globals, or by all of it."""
     tree = _tree(Path(module["__file__"]))
-    if function is not None:
-        tree = next(
-            node
-            for node in ast.walk(tree)
-            if isinstance(node, ast.FunctionDef) and node.name == function
-        )
-    for node in ast.walk(tree):
+    for node in ast.walk(tree if function is None else _definition(tree, function)):
         if isinstance(node, ast.Attribute) and _is_ruleset(node.value):
             yield node.attr
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            called = module.get(node.func.id)
+            named: Any = module.get(node.func.id)
+            called = unwrap(named)
             given = [*node.args, *(keyword.value for keyword in node.keywords)]
-            if isinstance(called, FunctionType) and any(map(_is_ruleset, given)):
-                is_elsewhere = called.__globals__ is not module or function is not None
-                if is_elsewhere and called not in seen:
-                    seen.add(called)
-                    yield from _read_by(called.__globals__, called.__name__, seen)
+            is_handed = isinstance(called, FunctionType) and any(map(_is_ruleset, given))
+            if is_handed and called not in seen:
+                seen.add(called)
+                yield from _read_by(called.__globals__, called.__name__, seen)
+
+
+def _definition(tree: ast.AST, function: str) -> ast.AST:
+    return next(
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.name == function
+    )
 
 
 def _is_ruleset(node: ast.AST) -> bool:

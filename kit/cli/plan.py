@@ -12,10 +12,10 @@ import click
 
 from kit.cli._telling import tell
 from kit.errors import MeasurementError, UsageError
-from kit.estimate import CaseEstimate, Estimate, Target, estimate
+from kit.estimate import CaseEstimate, Estimate, Target, estimate, planned_mode
 from kit.plan import RunPlan
 from kit.records import to_json
-from kit.rotation import MOST_SETS
+from kit.rotation import most_sets
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 _STEP = 1024
@@ -116,13 +116,14 @@ def _table(plan: RunPlan, taken: Estimate) -> list[str]:
         lines.append("What is - depends on the GPU: --device 'H200 SXM' estimates for that one.")
     if any(case.sets != case.most_sets for case in taken.cases):
         lines.append("How many sets a device loop takes depends on the GEMM's own time.")
-    return [*lines, *filter(None, map(_misfit, taken.cases))]
+    allowed = most_sets(planned_mode(plan))
+    return [*lines, *filter(None, (_misfit(case, allowed) for case in taken.cases))]
 
 
-def _misfit(case: CaseEstimate) -> str:
+def _misfit(case: CaseEstimate, allowed: int) -> str:
     """The line about a case that takes too many sets, or more memory than there may be; else ""."""
-    if case.sets is not None and case.sets > MOST_SETS:
-        return f"{case.id} is too small to measure: {case.sets} sets, and {MOST_SETS} are the most."
+    if case.sets is not None and case.sets > allowed:
+        return f"{case.id} is too small to measure: {case.sets} sets, and {allowed} are the most."
     if case.fits is False:
         least = "" if case.sets == case.most_sets else "at least "
         return f"{case.id} does not fit: {least}{_size(case.pool_bytes)} for {case.sets} sets."

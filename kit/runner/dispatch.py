@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from kit.backends import Backend, Build
-from kit.bundle.reader import MAXIMUM_HLO_BYTES
 from kit.errors import UnsupportedError
 from kit.evidence import Candidate, Dispatch
 from kit.plan import Backend as BackendPlan
 from kit.plan import DispatchMode, Fill, Implementation
-from kit.rotation import LOOP_BODY_NS, MOST_SETS, SHORTEST_GEMM_NS, sets_for
+from kit.rotation import LOOP_BODY_NS, MOST_SETS, SHORTEST_GEMM_NS, most_sets, sets_for
 from kit.ruleset import Ruleset
 from kit.timing import Clock
 
@@ -21,8 +20,6 @@ _SINGLE_GAP_NS = 5_000
 """What a GEMM launched on its own may lose between kernels: 5 µs for e4m3 and int8 at 4096^3 on an
 H200, 1 to 2 µs for others."""
 _GAP_SHARE = 0.01
-_LOOP_BYTES = 2_600
-"""A set's part of a loop's HLO: 2,625 bytes and more in the 22 loops of the committed bundles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +108,8 @@ class Chooser:
             self.report("pilot")
             found, _ = self._pilot(backend, "single", trial)
         mode, reason = choose(self.plan, found, self.rules)
-        if mode == "device_loop":  # to compile what is too large for a bundle would take minutes
-            _require_few(trial.minimum_sets, MAXIMUM_HLO_BYTES // _LOOP_BYTES)
+        # To compile what is too large for a bundle would take minutes.
+        _require_few(trial.minimum_sets, most_sets(mode))
         period_ns = math.inf
         if mode == "device_loop" and trial.minimum_sets * SHORTEST_GEMM_NS < LOOP_BODY_NS:
             # The pilot of `single` took as long as the host: only a loop shows the GEMM's own time.

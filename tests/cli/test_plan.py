@@ -117,3 +117,12 @@ def test_a_problem_too_small_to_rotate_is_named(capsys):
     assert last == (
         "custom_8x8x8-int8-nt is too small to measure: 98304 sets, and 32768 are the most."
     )
+
+
+def test_a_loop_may_take_fewer_sets_and_plan_says_so(capsys):
+    sizes = [f"workload.{name}=64" for name in "mnk"]
+    asked = ["backend=cuda", "number_format=bf16", "--device", "H200 SXM"]
+    assert main(["plan", "workload=custom", *sizes, *asked]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "custom_64x64x64-bf16-nn is too small to measure: 7680 sets, and 3195 are the most."
+    )

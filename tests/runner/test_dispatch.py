@@ -64,7 +64,7 @@ def test_a_problem_too_small_to_rotate_is_refused_before_anything_is_compiled():
 def test_a_loop_too_large_for_a_bundle_is_refused_before_it_is_compiled():
     backend = FakeBackend(0.000_01)
     chooser = Chooser(AUTO, RULES, time.monotonic_ns, lambda _: None)
-    with pytest.raises(UnsupportedError, match=r"4000 buffer sets.*3226 are the most"):
+    with pytest.raises(UnsupportedError, match=r"4000 buffer sets.*3195 are the most"):
         chooser.choose(backend, Trial("library", 4000, "uniform", "0" * 16))
     assert [event[1] for event in backend.events if event[0] == "compile"] == ["single"]
 

@@ -8,9 +8,8 @@ at the measured period. That estimate is the host's own: when the warm-up ends i
 device by no more than a call beyond what nine in ten windows of profiling keep below. Where the
 registers of the GPU are known and the load draws clearly more than the device at rest, before or
 after it, its power rises just after the first launch and falls just as the cool-down starts;
-without `power_instant_mw` that is unproven.
-Where the power cap holds it in nearly every sample, no event bits say so just before the load or
-well after it.
+without `power_instant_mw` that is unproven. Where the power cap holds it in nearly every sample, no
+event bits say so just before the load or well after it.
 
 ## Why it matters
 Windows that were shortened leave time over: in front of the first launch, in front of the

@@ -20,7 +20,7 @@ M26: results are reproducible.
 
 ## Example
 Passes: three runs within 0.3 %.
-Passes: six runs within 3 %, as evenly spread as 1 x 4096 x 4096 is on an H200.
+Passes: six runs evenly spread over 3 %.
 Fails: two runs in the closed division, or three within 3 %.
 """
 

@@ -7,11 +7,10 @@ from bundles import (
     DECODE,
     GUIDELINE,
     changed,
-    device_loop,
     findings,
-    fixed_frequency,
     honest_cpu,
     honest_gpu,
+    honest_on_gpus,
     in_every_run,
     outcome,
     result,
@@ -35,9 +34,7 @@ def spread(bundle, case, number, gap_ns, *, every=1):
     return with_kernels(bundle, case, number, edit)
 
 
-@pytest.mark.parametrize(
-    "bundle", [honest_gpu(), honest_gpu("closed"), fixed_frequency(), device_loop()]
-)
+@pytest.mark.parametrize("bundle", honest_on_gpus())
 def test_honest(bundle):
     assert outcome(CODE, bundle) == "pass"
 

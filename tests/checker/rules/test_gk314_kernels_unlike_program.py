@@ -9,8 +9,8 @@ from bundles import (
     changed,
     device_loop,
     findings,
-    fixed_frequency,
     honest_gpu,
+    honest_on_gpus,
     outcome,
     with_kernels,
 )
@@ -53,9 +53,7 @@ def with_kernel(bundle, case, number, name, took_ns):
     return with_kernels(bundle, case, number, edit)
 
 
-@pytest.mark.parametrize(
-    "bundle", [honest_gpu(), honest_gpu("closed"), fixed_frequency(), device_loop()]
-)
+@pytest.mark.parametrize("bundle", honest_on_gpus())
 def test_honest(bundle):
     assert outcome(CODE, bundle) == "pass"
 

@@ -7,10 +7,9 @@ from bundles import (
     DECODE,
     GUIDELINE,
     changed,
-    device_loop,
     findings,
-    fixed_frequency,
     honest_gpu,
+    honest_on_gpus,
     outcome,
     result,
     with_column,
@@ -36,9 +35,7 @@ def scaled(bundle, case, number, factor, *, clock=1.0):
     return with_kernels(bundle, case, number, edit)
 
 
-@pytest.mark.parametrize(
-    "bundle", [honest_gpu(), honest_gpu("closed"), fixed_frequency(), device_loop()]
-)
+@pytest.mark.parametrize("bundle", honest_on_gpus())
 def test_honest(bundle):
     assert outcome(CODE, bundle) == "pass"
 

@@ -6,11 +6,10 @@ import pytest
 from bundles import (
     DECODE,
     GUIDELINE,
-    device_loop,
     findings,
-    fixed_frequency,
     honest_cpu,
     honest_gpu,
+    honest_on_gpus,
     outcome,
     result,
     with_column,
@@ -24,9 +23,7 @@ from kit.timeline import profiling_interval
 CODE = "GK317"
 
 
-@pytest.mark.parametrize(
-    "bundle", [honest_gpu(), honest_gpu("closed"), fixed_frequency(), device_loop()]
-)
+@pytest.mark.parametrize("bundle", honest_on_gpus())
 def test_honest(bundle):
     assert outcome(CODE, bundle) == "pass"
 

@@ -7,11 +7,10 @@ from bundles import (
     DECODE,
     GUIDELINE,
     changed,
-    device_loop,
     findings,
-    fixed_frequency,
     honest_cpu,
     honest_gpu,
+    honest_on_gpus,
     outcome,
     result,
     with_column,
@@ -44,9 +43,7 @@ def slope(bundle, launches):
     return with_field(bundle, GUIDELINE, 1, "timing.controls", change)
 
 
-@pytest.mark.parametrize(
-    "bundle", [honest_gpu(), honest_gpu("closed"), fixed_frequency(), device_loop()]
-)
+@pytest.mark.parametrize("bundle", honest_on_gpus())
 def test_honest(bundle):
     assert outcome(CODE, bundle) == "pass"
 

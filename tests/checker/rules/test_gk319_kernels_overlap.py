@@ -5,11 +5,10 @@ from bundles import (
     DECODE,
     GUIDELINE,
     changed,
-    device_loop,
     findings,
-    fixed_frequency,
     honest_cpu,
     honest_gpu,
+    honest_on_gpus,
     outcome,
     with_environment,
     with_kernels,
@@ -35,9 +34,7 @@ def with_gap(bundle, gap_ns, share=1.0):
     return with_kernels(bundle, GUIDELINE, 1, change)
 
 
-@pytest.mark.parametrize(
-    "bundle", [honest_gpu(), honest_gpu("closed"), fixed_frequency(), device_loop()]
-)
+@pytest.mark.parametrize("bundle", honest_on_gpus())
 def test_honest(bundle):
     assert outcome(CODE, bundle) == "pass"
 

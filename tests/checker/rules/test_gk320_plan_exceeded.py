@@ -3,11 +3,10 @@ import pytest
 from bundles import (
     GUIDELINE,
     changed,
-    device_loop,
     findings,
-    fixed_frequency,
     honest_cpu,
     honest_gpu,
+    honest_on_gpus,
     outcome,
     with_field,
     with_plan,
@@ -16,9 +15,7 @@ from bundles import (
 CODE = "GK320"
 
 
-@pytest.mark.parametrize(
-    "bundle", [honest_gpu(), honest_gpu("closed"), fixed_frequency(), device_loop()]
-)
+@pytest.mark.parametrize("bundle", honest_on_gpus())
 def test_honest(bundle):
     assert outcome(CODE, bundle) == "pass"
 

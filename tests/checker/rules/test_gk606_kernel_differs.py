@@ -6,10 +6,9 @@ from bundles import (
     DECODE,
     GUIDELINE,
     changed,
-    device_loop,
     findings,
-    fixed_frequency,
     honest_gpu,
+    honest_on_gpus,
     outcome,
     with_kernels,
 )
@@ -28,9 +27,7 @@ def other_kernel(bundle, case, number):
     return with_kernels(bundle, case, number, edit)
 
 
-@pytest.mark.parametrize(
-    "bundle", [honest_gpu(), honest_gpu("closed"), fixed_frequency(), device_loop()]
-)
+@pytest.mark.parametrize("bundle", honest_on_gpus())
 def test_honest(bundle):
     assert outcome(CODE, bundle) == "pass"
 
