@@ -71,8 +71,8 @@ def launches_of(windows: Table) -> int:
 def host_period_ns(windows: Table) -> float | None:
     """The host's estimate of one GEMM's period in ns over the warm-up; None without a warm-up.
 
-    By it the kit plans profiling and the host slope. The last calls may not have run yet, so that
-    it falls short of the device's own.
+    By it the kit plans profiling. The last calls may not have run yet, so that it falls short of
+    the device's own.
     """
     warm = rows_of_phase(windows, WARM_UP)
     if not len(warm):

@@ -44,14 +44,15 @@ from honest_kernels import kernels
 from kit.checker.catalogue import all_rules
 from kit.checker.judge import run_rule
 from kit.ruleset import ruleset
-from kit.timeline import host_period_ns
+from kit.timeline import mean_period_ns, rows_of_phase
+from kit.trace import PROFILING
 
 __all__ = [
     "BATCHED", "DECODE", "GUIDELINE", "MXFP8", "NVFP4", "PLAIN", "changed", "codes",
     "device_loop", "field", "findings", "fixed_frequency", "honest_cpu", "honest_gpu",
     "honest_on_gpus",
     "in_every_run", "outcome", "rederived", "reseal", "result", "rules", "scaled",
-    "slope_by_its_warm_up", "uncounted_gpu",
+    "slope_by_its_windows", "uncounted_gpu",
     "with_claims", "with_column", "with_counter", "with_counters", "with_disturbed_host",
     "with_environment", "with_field", "with_fields", "with_hlo", "with_kernels", "with_lead",
     "with_plan", "with_rows", "with_run", "with_system", "with_table",
@@ -98,7 +99,7 @@ def device_loop(division="open"):
         bundle = with_field(bundle, DECODE, number, "dispatch.mode", "device_loop")
         bundle = with_field(bundle, DECODE, number, "executable.gemms_per_call", 32)
         bundle = with_lead(bundle, DECODE, number, 31 * 32 * 33_000)
-        bundle = with_run(bundle, DECODE, number, slope_by_its_warm_up)
+        bundle = with_run(bundle, DECODE, number, slope_by_its_windows)
         looped = kernels(33_000, 4, 32, [number, 32], sets=2, mhz=1980.0)
         bundle = with_kernels(bundle, DECODE, number, lambda _, looped=looped: looped)
     return bundle
@@ -109,10 +110,10 @@ def honest_on_gpus():
     return [honest_gpu(), honest_gpu("closed"), fixed_frequency(), device_loop()]
 
 
-def slope_by_its_warm_up(run):
-    """The host slope of as many calls as the host's own estimate over the warm-up asks for."""
+def slope_by_its_windows(run):
+    """The host slope of as many calls as last a second at the windows' mean period."""
     per_call = run.document.executable.gemms_per_call
-    period_ns = host_period_ns(run.tables["windows.csv"])
+    period_ns = mean_period_ns(rows_of_phase(run.tables["windows.csv"], PROFILING))
     launches = math.ceil(gpu.SLOPE_NS / period_ns / per_call) * per_call
     controls = tuple(
         replace(c, launches=launches, duration_ns=c.duration_ns * launches // c.launches)

@@ -61,7 +61,6 @@ from kit.plan import (
     build_cases,
 )
 from kit.rotation import output_bytes
-from kit.timeline import host_period_ns
 from kit.trace import BUFFERS, CLOCKS, ENERGY, HOST, KERNELS, OUTPUTS, POWER, WINDOWS, Table
 from machines import H200, H200_ENVIRONMENT, H200_LIMITS, UUID_HASH
 from recorded import CLOCK_EVERY, ENERGY_EVERY, POWER_EVERY, prolonged, recording
@@ -202,7 +201,7 @@ def _run(plan, case, number, started_ns, hlo):
     counters = {"bytes_in_use": 2_147_483_648, "bytes_reserved": 0, "num_allocs": 6 + number,
                 "pool_bytes": 4_294_967_296}  # fmt: skip
     period_ns = profiling_ns / launches
-    slope_launches = math.ceil(SLOPE_NS / host_period_ns(windows) / gemms) * gemms
+    slope_launches = math.ceil(SLOPE_NS / period_ns / gemms) * gemms
     mode = "single" if gemms == 1 else "unrolled"
     document = Run(
         case=case.id,

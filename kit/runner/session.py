@@ -37,8 +37,9 @@ from kit.runner.phases import (
 from kit.runner.program import Program, Replay, build_program
 from kit.surfaces import SURFACES, Surface
 from kit.telemetry.sampler import Sampler
+from kit.timeline import mean_period_ns, rows_of_phase
 from kit.timing import Clock, Timer
-from kit.trace import BUFFERS, OUTPUTS, WINDOWS, Table
+from kit.trace import BUFFERS, OUTPUTS, PROFILING, WINDOWS, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +116,10 @@ class Session:
             # Every output is sampled afterwards, so that every set has to be used.
             launches = max(plan.phases.warm_up_min_launches, sets)
             phases = replace(plan.phases, warm_up_min_launches=launches)
-            stop, period_ns = warm_up(loop, phases, period_ns, settled)
+            stop, warm_ns = warm_up(loop, phases, period_ns, settled)
             warm_up_launches = loop.windows.launches
             self.report("profiling")
-            launches = profile(loop, plan.phases, plan.timing.windows, period_ns, self.rules)
+            launches = profile(loop, plan.phases, plan.timing.windows, warm_ns, self.rules)
             end = timer.finish(loop.last_output)
         allocator_after = backend.allocator_counters()
         loops = Loops(
@@ -129,9 +130,10 @@ class Session:
             allocator_after=allocator_after,
         )
         gc.enable()
-        controls = timer.controls()
+        windows, controls = loop.windows.table(timer.durations_ns()), timer.controls()
         if plan.backend.platform != "cpu":
-            controls += (host_slope(loop, period_ns, self.rules),)
+            measured_ns = mean_period_ns(rows_of_phase(windows, PROFILING))
+            controls += (host_slope(loop, measured_ns, self.rules),)
 
         self.report("cool-down")
         cool_down_start_ns = self.clock()
@@ -139,7 +141,7 @@ class Session:
         cool_down_end_ns = self.clock()
         self.report("evidence")
         tables = {
-            WINDOWS.file: loop.windows.table(timer.durations_ns()),
+            WINDOWS.file: windows,
             BUFFERS.file: buffers_table(before, backend.addresses(), contents),
             OUTPUTS.file: backend.sample_outputs(self.seeds.sample),
         }

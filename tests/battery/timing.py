@@ -20,10 +20,11 @@ from battery.forging import (
     time_line,
 )
 from battery.registry import manipulation
-from bundles import slope_by_its_warm_up, with_plan
+from bundles import slope_by_its_windows, with_plan
 from forgeries import shortened
+from honest_gpu import SLOPE_SPANS
 from kit.timeline import window_edges
-from kit.trace import ENERGY, POWER, POWER_COUNTERS_NS, WARM_UP, WINDOWS
+from kit.trace import ENERGY, POWER, POWER_COUNTERS_NS, WINDOWS
 
 FASTER = {"x0.9": {"factor": 0.9}, "x0.97": {"factor": 0.97}}
 
@@ -189,20 +190,23 @@ def launches_inflated(bundle):
     return _more_launches(bundle, 1.11)
 
 
-@manipulation("GK318", "M11", variants={"x0.99": {"share": 0.99}, "x0.9": {"share": 0.9}})
-def warm_up_handed_over_early(bundle, share):
-    """The host is told to have been quicker over the warm-up, so that the slope takes more."""
+@manipulation("GK318", "M11", variants={"x0.97": {"share": 0.97}, "x0.9": {"share": 0.9}})
+def time_left_over_given_to_the_slope(bundle, share):
+    """All windows shortened; the slope is said to have launched as much more as fills the time."""
 
     def change(run):
-        windows, first_ns = run.tables[WINDOWS.file], run.document.timing.start.after_ns
-        is_warm = windows["phase"] == WARM_UP
+        run = controls_fit(shortened(run, share))
+        timing, phases = run.document.timing, run.document.phases
+        spent_ns = phases.cool_down_start_ns - timing.end.after_ns
+        slope = next(c for c in timing.controls if c.name == "host_slope")
+        period_ns = slope.duration_ns / slope.launches
+        launches = round(spent_ns / SLOPE_SPANS / period_ns)
+        longer = replace(slope, launches=launches, duration_ns=round(launches * period_ns))
+        return document(
+            timing__controls=lambda found: tuple(longer if c is slope else c for c in found)
+        )(run)
 
-        def earlier(at_ns):
-            return np.where(is_warm, first_ns + (at_ns - first_ns) * share, at_ns)
-
-        return columns(WINDOWS.file, enqueue_start_ns=earlier, enqueue_end_ns=earlier)(run)
-
-    return runs(bundle, change, slope_by_its_warm_up)
+    return runs(bundle, change, kernels(share))
 
 
 @manipulation("GK321", "M11", base="prefill", variants={"x0.983": {"share": 0.983}})
@@ -210,7 +214,7 @@ def load_marks_pushed_aside(bundle, share):
     """Windows, end and cool-down a little earlier, within what a power edge in samples leaves."""
 
     def change(run):
-        return slope_by_its_warm_up(shortened(run, share, with_cool_down=True))
+        return slope_by_its_windows(shortened(run, share, with_cool_down=True))
 
     return runs(bundle, change, kernels(share))
 
@@ -230,7 +234,7 @@ def everything_inflated_consistently(bundle, factor):
             enqueue_end_ns=lambda v: np.maximum(edges[1:] - (edges[1:] - v) / factor, first),
         )(run)
 
-    return runs(_more_launches(bundle, factor), later, slope_by_its_warm_up)
+    return runs(_more_launches(bundle, factor), later, slope_by_its_windows)
 
 
 @manipulation("GK502", "M18", variants={"x1.2": {"factor": 1.2}, "x10": {"factor": 10}})

@@ -1,5 +1,6 @@
 """A whole session over fakes: order of work, what is recorded."""
 
+import math
 import time
 from dataclasses import replace
 
@@ -10,6 +11,8 @@ from bundles import honest_cpu
 from fakes import FakeBackend, FakeTelemetry, FakeTimer
 from kit.ruleset import ruleset
 from kit.runner.session import Seeds, Session, buffers_table
+from kit.timeline import host_period_ns, mean_period_ns, rows_of_phase
+from kit.trace import PROFILING
 
 
 @pytest.fixture
@@ -102,3 +105,17 @@ def test_addresses_are_told_above_the_lowest():
     assert list(table["address_before"]) == [1000, 3000, 0, 5000, 500, 2000]
     assert list(table["address_after"])[-1] == 2500
     assert list(table["zeros"]) == [0, 1, 2, 3, 0, 0]
+
+
+def test_a_gpu_adds_a_slope_planned_by_the_windows(session):
+    """The host runs 32 calls ahead of the device, so that its own estimate would ask for more."""
+    made, _, _ = session
+    plan = replace(made.plan, backend=replace(made.plan.backend, platform="cuda"))
+    rules = replace(made.rules, slope_s=0.05)
+    measured = replace(made, plan=plan, rules=rules).run()
+    (slope,) = measured.timing.controls
+    windows = measured.tables["windows.csv"]
+    period_ns = mean_period_ns(rows_of_phase(windows, PROFILING))
+    assert slope.name == "host_slope"
+    assert slope.launches == math.ceil(0.05e9 / period_ns) < 0.05e9 / host_period_ns(windows)
+    assert slope.duration_ns >= 0.9 * slope.launches * period_ns

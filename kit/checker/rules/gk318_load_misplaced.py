@@ -3,9 +3,7 @@
 ## What it checks
 The first launch follows the idle phase within the edition's part of a second. Between the last
 drained moment and the start of the cool-down the device did nothing but the host slope: so many
-launches as last a second by the host's estimate over the warm-up, in the edition's number of spans,
-at the measured period. That estimate is the host's own: when the warm-up ends it is ahead of the
-device by no more than a call beyond what nine in ten windows of profiling keep below. Where the
+launches as last a second at the windows' mean period, in the edition's number of spans. Where the
 registers of the GPU are known and the load draws clearly more than the device at rest, before or
 after it, its power rises just after the first launch and falls just as the cool-down starts;
 without `power_instant_mw` that is unproven. Where the power cap holds it in nearly every sample, no
@@ -40,15 +38,11 @@ from kit.gpu_registers import registers_of
 from kit.ruleset import Ruleset
 from kit.stability import IDLE_NS, level
 from kit.timeline import (
-    host_period_ns,
-    launches_of,
     mean_period_ns,
-    profiling_lead_ns,
-    rows_of_phase,
     share_with,
     within,
 )
-from kit.trace import CLOCKS, POWER, WARM_UP, WINDOWS, place_of
+from kit.trace import CLOCKS, POWER, place_of
 
 
 @rule("GK318", "load-misplaced", clauses=("M11", "M14", "M23"), since="2026.1")
@@ -79,17 +73,14 @@ def _slope(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
     slope = next((c for c in run.document.timing.controls if c.name == "host_slope"), None)
     if slope is None:
         raise Unproven("control host_slope is missing")
-    windows, period_ns = run.table(WINDOWS.file), mean_period_ns(run.profiling_windows())
-    estimated_ns = host_period_ns(windows)
+    period_ns = mean_period_ns(run.profiling_windows())
     per_call = run.document.executable.gemms_per_call
-    place = run.at("timing.controls.host_slope")
-    if estimated_ns is not None:
-        yield from _ahead(run, estimated_ns, rules)
-        wanted = math.ceil(rules.slope_s * 1e9 / estimated_ns / per_call) * per_call
-        allowed = rules.planned_launches_difference * wanted + per_call
-        if abs(slope.launches - wanted) > allowed:
-            required = f"{wanted} within {allowed:.0f}: {rules.slope_s:g} s by the warm-up"
-            yield Finding(place, f"{slope.launches} launches", required)
+    wanted = math.ceil(rules.slope_s * 1e9 / period_ns / per_call) * per_call
+    allowed = rules.slope_launches_difference * wanted + per_call
+    if abs(slope.launches - wanted) > allowed:
+        required = f"{wanted} within {allowed:.0f}: {rules.slope_s:g} s by the windows"
+        place = run.at("timing.controls.host_slope")
+        yield Finding(place, f"{slope.launches} launches", required)
     phases, timing = run.document.phases, run.document.timing
     call_ns = per_call * period_ns
     gap_ns = phases.cool_down_start_ns - timing.end.after_ns
@@ -99,20 +90,6 @@ def _slope(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
         found = f"{gap_ns * 1e-9:.3f} s after timing.end"
         required = f"{spans_ns * 1e-9:.3f} s: {rules.slope_spans} spans of the slope"
         yield Finding(run.at("phases.cool_down_start_ns"), found, required)
-
-
-def _ahead(run: MeasuredRun, estimated_ns: float, rules: Ruleset) -> Iterator[Finding]:
-    """The host's time over the warm-up, by which the slope is reckoned, is no shorter than that."""
-    windows = run.table(WINDOWS.file)
-    warm = rows_of_phase(windows, WARM_UP)
-    ahead_ns = round(launches_of(warm) * (mean_period_ns(warm) - estimated_ns))
-    call_ns = run.document.executable.gemms_per_call * mean_period_ns(run.profiling_windows())
-    later_ns = profiling_lead_ns(run.document.timing, windows, rules.lead_share)
-    most_ns = later_ns + call_ns + rules.ahead_s * 1e9
-    if ahead_ns > most_ns:
-        found = f"{ahead_ns} ns ahead of the device when the warm-up ends"
-        required = f"at most {most_ns:.0f} ns, as in profiling"
-        yield Finding(run.at("column enqueue_end_ns", WINDOWS.file), found, required)
 
 
 def _edges(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:

@@ -14,7 +14,6 @@ from bundles import (
     outcome,
     result,
     with_column,
-    with_disturbed_host,
     with_environment,
     with_field,
     with_run,
@@ -43,6 +42,10 @@ def slope(bundle, launches):
     return with_field(bundle, GUIDELINE, 1, "timing.controls", change)
 
 
+def launches_refused(bundle):
+    return any("by the windows" in finding.required for finding in findings(CODE, bundle))
+
+
 @pytest.mark.parametrize("bundle", honest_on_gpus())
 def test_honest(bundle):
     assert outcome(CODE, bundle) == "pass"
@@ -68,11 +71,12 @@ def test_a_cool_down_that_follows_the_windows_still_draws_power():
 
 
 def test_time_left_over_cannot_be_given_to_the_slope():
+    """Of 314 launches 13 more are allowed, a call and 4 %."""
     longer = slope(honest_gpu(), 1.1)
     assert outcome(CODE, longer) == "fail"
-    assert "by the warm-up" in findings(CODE, longer)[0].required
-    assert outcome(CODE, slope(honest_gpu(), 1.008)) == "fail"
-    assert outcome(CODE, slope(honest_gpu(), 1.003)) == "pass"
+    assert "by the windows" in findings(CODE, longer)[0].required
+    assert not launches_refused(slope(honest_gpu(), 327 / 314))
+    assert launches_refused(slope(honest_gpu(), 328 / 314))
 
 
 @pytest.mark.parametrize(("later_ms", "wanted"), [(98, "pass"), (101, "fail")])
@@ -85,10 +89,10 @@ def test_the_first_launch_follows_the_idle_phase(later_ms, wanted):
 
 
 @pytest.mark.parametrize(
-    ("later_ms", "wanted"), [(-35, "pass"), (-36, "fail"), (101, "pass"), (102, "fail")]
+    ("later_ms", "wanted"), [(-60, "pass"), (-61, "fail"), (75, "pass"), (76, "fail")]
 )
 def test_the_time_after_the_windows_is_the_edge(later_ms, wanted):
-    """Four spans of 316 launches last 4.033 s, the time 33 ms less; 68 ms are allowed."""
+    """Four spans of 314 launches last 4.008 s, the time 8 ms less; 68 ms are allowed."""
     bundle = with_field(
         honest_gpu(), GUIDELINE, 1, "phases.cool_down_start_ns", lambda t: t + later_ms * 1_000_000
     )
@@ -114,15 +118,6 @@ def test_power_rises_with_the_first_launch(later_ms, wanted):
 
     bundle = with_run(honest_gpu(), GUIDELINE, 1, shift)
     assert outcome(CODE, bundle) == wanted
-
-
-@pytest.mark.parametrize(("share", "wanted"), [(0.8, "pass"), (1.0, "fail")])
-def test_a_host_that_falls_behind_for_most_of_profiling_is_honest(share, wanted):
-    """As an H200's did, from 27.8 calls ahead to 18; the device never waited."""
-    bundle = with_disturbed_host(honest_gpu(), GUIDELINE, 1, share, 18)
-    assert outcome(CODE, bundle) == wanted
-    if wanted == "fail":
-        assert any("as in profiling" in finding.required for finding in findings(CODE, bundle))
 
 
 def test_an_unknown_devices_power_has_no_edges_to_find():
