@@ -244,10 +244,12 @@ class Ruleset:
     repeated_windows: int = 4
     # Copied runs keep the order of ups and downs, whatever noise is put on them, and where they are
     # moved: of four series of windows, clock and power, the second most alike correlates by 0.74 at
-    # most in 66 pairs of real runs of one case, at any shift up to 6 s either way, by 0.87 at most
+    # most in 580 pairs of real runs of one case, at any shift up to 6 s either way, by 0.87 at most
     # in 4,851 pairs of 99 series of their spectra, and by 0.95 and more in jittered and rolled
-    # copies.
+    # copies. One pair of 256^3 did by 0.91, whose power swings every 0.7 s: each run is as much
+    # like itself 0.7 s later.
     run_correlation: float = 0.9
+    run_correlation_beyond_own: float = 0.03
     run_lag_s: float = 6.0
     # UTC against the time line, both in whole seconds: less than 1 s apart in 11 H200 runs.
     utc_difference_s: int = 3

@@ -1,7 +1,9 @@
 """Which runs of a case move alike? Ups and downs of their series, compared at shifts of seconds.
 
 Noise that is added to a copied series leaves its changes correlated; those of two real runs, even
-of one program on one device, are not.
+of one program on one device, are not. But a series that swings at a period of its own, as a power
+register may, is like itself at other shifts, and then like any other run that swings so: such a
+likeness counts only where it is greater than that.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,10 +46,13 @@ class Likeness:
     correlation: float
 
 
-def likenesses(runs: Sequence[RunEvidence], limit: float, lag_s: float) -> Iterator[Likeness]:
+def likenesses(
+    runs: Sequence[RunEvidence], limit: float, beyond_own: float, lag_s: float
+) -> Iterator[Likeness]:
     """Pairs of runs of which two series or more correlate beyond `limit` at one shift.
 
-    Shifts are whole steps of the grid (for windows, whole windows), up to `lag_s` either way.
+    And by `beyond_own` more than either of the two does with itself at any other shift. Shifts are
+    whole steps of the grid (for windows, whole windows), up to `lag_s` either way.
     """
     if len(runs) < 2:
         return
@@ -58,10 +63,13 @@ def likenesses(runs: Sequence[RunEvidence], limit: float, lag_s: float) -> Itera
     best = np.full((len(runs), len(runs)), -1.0, np.float32)
     names = np.zeros((len(runs), len(runs), 2), np.int64)
     shifts = np.arange(min(round(lag_s * 1e9 / _GRID_NS) + 1, _MOST))
+    own = [_own_correlations(*entry, shifts[1:]) for entry in series]
+    least = np.stack([np.maximum.outer(each, each) + beyond_own for each in own])[:, :, np.newaxis]
     step = max(1, _AT_ONCE // (len(runs) * max(len(runs), _MOST)))
     for start in range(0, len(shifts), step):
         some = shifts[start : start + step]
         found = np.stack([_correlations(*entry, some) for entry in series])
+        found = np.where(found > least, found, np.float32(-1))
         second = _second(*found)
         most = second.max(axis=1)
         rows, others = np.nonzero((most > best) & (most > limit))
@@ -124,14 +132,39 @@ def _correlations(
     -1 where too little overlaps. Shifts follow one another. Changes have no mean to speak of: they
     add up to the difference of a series' ends.
     """
-    squares = np.cumsum(np.square(values, dtype=np.float64), axis=1)
-    sums = np.hstack([np.zeros((len(values), 1)), squares])
+    sums = _sums_of_squares(values)
     left = np.clip(np.subtract.outer(lengths, shifts), 0, None)
     # The squares of what overlaps, of the one and of the other.
     ends = np.minimum(np.add.outer(shifts, lengths), _MOST)
     sizes = (sums[:, ends] - sums[:, shifts, None]) * sums[:, left].transpose(1, 2, 0)
     enough = (np.minimum(left[:, :, None], lengths) >= _FEWEST) & (sizes > 0)
-    padded = np.hstack([values, np.zeros((len(values), shifts[-1]), np.float32)])
-    ahead = sliding_window_view(padded, _MOST, axis=1)[:, shifts[0] :].reshape(-1, _MOST)
+    ahead = _shifted(values, shifts).reshape(-1, _MOST)
     found = (ahead @ values.T).reshape(sizes.shape) / np.sqrt(np.where(enough, sizes, 1))
     return np.where(enough, found, -1).astype(np.float32)
+
+
+def _own_correlations(
+    values: Matrix, lengths: NDArray[np.int64], shifts: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """The greatest of every run with itself, so much later: [run]. -1 where too little overlaps."""
+    if not len(shifts):
+        return np.full(len(values), -1, np.float32)
+    sums, rows = _sums_of_squares(values), np.arange(len(values))[:, np.newaxis]
+    left = np.clip(np.subtract.outer(lengths, shifts), 0, None)
+    sizes = (sums[rows, lengths[:, np.newaxis]] - sums[:, shifts]) * sums[rows, left]
+    enough = (left >= _FEWEST) & (sizes > 0)
+    products = np.einsum("rsk,rk->rs", _shifted(values, shifts), values)
+    found = products / np.sqrt(np.where(enough, sizes, 1))
+    return np.where(enough, found, -1).max(axis=1).astype(np.float32)
+
+
+def _sums_of_squares(values: Matrix) -> NDArray[np.float64]:
+    """Of each run's first values, none of them to all."""
+    squares = np.cumsum(np.square(values, dtype=np.float64), axis=1)
+    return np.hstack([np.zeros((len(values), 1)), squares])
+
+
+def _shifted(values: Matrix, shifts: NDArray[np.int64]) -> Matrix:
+    """Each run from each shift on, zeros behind it: [run, shift, value], a view."""
+    padded = np.hstack([values, np.zeros((len(values), shifts[-1]), np.float32)])
+    return sliding_window_view(padded, _MOST, axis=1)[:, shifts[0] : shifts[-1] + 1]

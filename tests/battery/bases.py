@@ -36,6 +36,6 @@ GUIDELINE = "guideline_8192x8192x16384-bf16-nn"
 """The only case of the committed `guideline`; the closed bundle's are those of `bundles`."""
 CLOSED, DECODE = honest_gpu.GUIDELINE, honest_gpu.DECODE
 PREFILL = "prefill_64x7168x2048-bf16-nn"
-"""The only case of the committed `prefill`: a device loop of 92 sets, where 5 outgrow the cache."""
+"""The only case of the committed `prefill`: a device loop of 91 sets, where 5 outgrow the cache."""
 LOOPED = "square_4096-bf16-nn"
 """A case of `formats` that runs as a device loop; some others are single launches."""

@@ -3,11 +3,12 @@
 import json
 import os
 
+from battery.bases import GUIDELINE, base
 from battery.registry import REFUSED, on_files
 from kit.bundle import layout
 
 DATA = "data"
-RUN = "data/cases/guideline_8192x8192x16384-bf16-nn/runs/gpu-6a9b96651927-01"
+RUN = base("guideline").cases[GUIDELINE].runs[0].path
 
 
 def _edit(path, change):

@@ -144,7 +144,7 @@ def surplus_on_warm_up_dlpack_edited(bundle, factor):
     return runs(bundle, change, kernels(factor))
 
 
-@manipulation("GK318", "M12", variants=FASTER)
+@manipulation({"x0.9": "GK318", "x0.97": "GK401"}, "M12", variants=FASTER)
 def whole_time_line_scaled(bundle, factor):
     """Every host time, window, counter and trace of a run runs at another pace."""
 

@@ -24,6 +24,7 @@ from kit.checker import likeness
 from kit.checker.likeness import likenesses
 from kit.checker.rules import gk604_runs_identical as gk604
 from kit.ruleset import CURRENT, ruleset
+from kit.timeline import profiling_interval
 from kit.trace import Table
 
 CODE = "GK604"
@@ -197,12 +198,12 @@ def test_noise_does_not_make_a_copy_a_run(seed):
 def test_the_limit_is_the_edge():
     """What two honest runs and a copy correlate by lies far to both sides of it."""
     honest = honest_gpu().cases[GUIDELINE].runs
-    assert all(like.correlation < 0.5 for like in likenesses(honest, -2.0, 6.0))
+    assert all(like.correlation < 0.5 for like in likenesses(honest, -2.0, 0.0, 6.0))
     copied_runs = replicate_of_the_first(honest_gpu(), 1).cases[GUIDELINE].runs[:2]
-    (like,) = likenesses(copied_runs, 0.0, 6.0)
+    (like,) = likenesses(copied_runs, 0.0, 0.0, 6.0)
     assert like.correlation > 0.9
-    assert not list(likenesses(copied_runs, like.correlation, 6.0))
-    assert list(likenesses(copied_runs, like.correlation - 1e-6, 6.0))
+    assert not list(likenesses(copied_runs, like.correlation, 0.0, 6.0))
+    assert list(likenesses(copied_runs, like.correlation - 1e-6, 0.0, 6.0))
 
 
 def test_a_copy_that_begins_three_steps_later_is_found_too():
@@ -241,6 +242,53 @@ def test_six_seconds_are_the_edge_of_a_moved_copy(late_s, wanted):
     assert bool(found) == (wanted == "fail")
 
 
+def swinging(run, seed, noise):
+    """The run with a power that swings every 0.7 s, and noise of its own, in parts of the swing."""
+
+    def change(table):
+        steps = table["t_ns"] // 100_000_000  # as its register shows it
+        own = np.random.default_rng(seed).normal(size=steps.max() - steps.min() + 1)
+        swing = np.sin(2 * np.pi * (steps / 7 + seed / 5)) + noise * own[steps - steps.min()]
+        power = {"power_instant_mw": 10_000 * swing, "power_average_mw": 1_000 * swing}
+        return Table(
+            table.columns
+            | {name: np.rint(300_000 + values).astype(np.int64) for name, values in power.items()}
+        )
+
+    return replace(run, tables=run.tables | {"power.csv": change(run.tables["power.csv"])})
+
+
+def test_two_runs_that_swing_at_a_period_of_their_own_are_no_copies():
+    """As two of 256^3 on an H200 did: each is as much like itself a period later."""
+    runs = [
+        swinging(run, number, 0.05)
+        for number, run in enumerate(honest_gpu().cases[GUIDELINE].runs[:2])
+    ]
+    (like,) = likenesses(runs, RULES.run_correlation, -2.0, RULES.run_lag_s)
+    assert set(like.series) == {"power_instant_mw", "power_average_mw"}
+    beyond_own, lag_s = RULES.run_correlation_beyond_own, RULES.run_lag_s
+    assert not list(likenesses(runs, RULES.run_correlation, beyond_own, lag_s))
+
+
+def test_a_copy_of_a_swinging_run_is_more_like_it_than_it_is_like_itself():
+    """Its power alone is copied, with noise; windows and clock are another run's."""
+    runs = honest_gpu().cases[GUIDELINE].runs
+    first = swinging(runs[0], 1, 0.2)
+    power, draw = first.tables["power.csv"], np.random.default_rng(2)
+    starts = [profiling_interval(run.document.timing, run.tables["windows.csv"])[0] for run in runs]
+    by_ns = starts[1] - starts[0]
+    theirs = {
+        "t_ns": power["t_ns"] + by_ns,
+        "power_instant_mw": power["power_instant_mw"] + draw.integers(-200, 201, len(power)),
+        "power_average_mw": power["power_average_mw"] + draw.integers(-20, 21, len(power)),
+    }
+    tables = runs[1].tables | {"power.csv": Table(power.columns | theirs)}
+    copy = replace(runs[1], tables=tables)
+    beyond_own, lag_s = RULES.run_correlation_beyond_own, RULES.run_lag_s
+    (like,) = likenesses([first, copy], RULES.run_correlation, beyond_own, lag_s)
+    assert set(like.series) == {"power_instant_mw", "power_average_mw"}
+
+
 @given(st.lists(st.floats(-1, 1), min_size=4, max_size=4))
 def test_the_second_of_four(values):
     assert likeness._second(*np.array(values)) == sorted(values)[-2]
@@ -248,4 +296,4 @@ def test_the_second_of_four(values):
 
 def test_three_hundred_runs_are_compared_at_once():
     runs = honest_gpu().cases[GUIDELINE].runs * 100
-    assert len(list(likenesses(runs, 0.85, 6.0))) == 3 * 100 * 99 // 2
+    assert len(list(likenesses(runs, 0.85, 0.03, 6.0))) == 3 * 100 * 99 // 2
