@@ -51,7 +51,7 @@ configuration asks for. That needs hydra-core: pip install '.[run]' in the check
 Exit status: 0 measured and compliant, 1 measured but not compliant, 2 wrong use,
 or standard output could not be written (stderr then names the bundle), 4 internal
 error, 6 could not measure, 130 interrupted before anything was measured or before
-the verdict on it."""
+the verdict on it, or a sweep that was interrupted."""
 
 
 @click.command(epilog=_MORE_HELP)
@@ -111,6 +111,8 @@ def _measure(asked: Settings, job: str = "") -> int:
     if outcome.exit_code:
         why = f"gemm-kit check {outcome.bundle} says why"
         tell(f"gemm-kit: measured, but not compliant ({why})")
+    if job and outcome.interrupted:
+        raise KeyboardInterrupt  # ends the sweep; only its other jobs are lost
     return outcome.exit_code
 
 

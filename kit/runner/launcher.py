@@ -38,11 +38,15 @@ from kit.system import GpuAddress, device_lock, gpus, hide_uuids, select
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a plan: the sealed bundle, its verdict, and the command's exit code."""
+    """What became of a plan: the sealed bundle, its verdict, and the command's exit code.
+
+    `interrupted` where the operator ended it before its last run.
+    """
 
     bundle: Path
     verdict: Verdict
     exit_code: int
+    interrupted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,7 @@ def measure(
     verdict = judge(bundle)
     # A checker that broke down has not judged: that is the kit's fault, not the measurement's.
     code = verdict.exit_code if verdict.exit_code in (0, KitError.exit_code) else 1
-    return Outcome(bundle, verdict, code)
+    return Outcome(bundle, verdict, code, campaign.interrupted)
 
 
 def _writer(parent: Path, name: str) -> BundleWriter:

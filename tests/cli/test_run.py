@@ -105,6 +105,19 @@ def test_a_sweep_goes_on_after_a_fault_and_ends_with_the_worst_code(unmeasured, 
     assert plan_of(tmp_path / "submissions/seed-1").overrides == ("seed=1", "workload=square_256")
 
 
+def test_ctrl_c_ends_a_sweep_behind_the_bundle_that_it_came_across(unmeasured):
+    done = unmeasured("run", "-m", "seed=0,132,2")
+    assert done.returncode == 130
+    assert done.stdout == "bundle: submissions/seed-0\nbundle: submissions/seed-132\n"
+    assert "gemm-kit: measured, but not compliant" in done.stderr
+    assert done.stderr.endswith("gemm-kit: interrupted\n")
+    assert "Traceback" not in done.stderr
+
+
+def test_a_plain_run_that_was_cut_short_ends_with_its_verdict(unmeasured):
+    assert unmeasured("run", "seed=132").returncode == 1
+
+
 def test_a_clean_sweep_ends_with_0(unmeasured):
     done = unmeasured("run", "-m", "seed=0", "workload=square_256", "name=a,b")
     assert (done.returncode, done.stdout.count("bundle: ")) == (0, 2)
