@@ -155,7 +155,8 @@ def _own_correlations(
     enough = (left >= _FEWEST) & (sizes > 0)
     products = np.einsum("rsk,rk->rs", _shifted(values, shifts), values)
     found = products / np.sqrt(np.where(enough, sizes, 1))
-    return np.where(enough, found, -1).max(axis=1).astype(np.float32)
+    greatest: NDArray[np.float32] = np.where(enough, found, -1).max(axis=1).astype(np.float32)
+    return greatest
 
 
 def _sums_of_squares(values: Matrix) -> NDArray[np.float64]:
