@@ -99,15 +99,12 @@ class Index:
 
 
 @contextmanager
-def opened(path: Path | None, request: Request) -> Iterator[Index | None]:
-    """The index at `path` for requests like this one, created if need be; None without a path.
+def opened(path: Path, request: Request) -> Iterator[Index]:
+    """The index at `path` for requests like this one, created if need be.
 
     Raises:
         UsageError: it cannot be written, or is something else than an index of this kit.
     """
-    if path is None:
-        yield None
-        return
     try:
         index = Index(IndexKey(str(path.absolute()), _scope(request)), request.waivers)
     except sqlite3.Error as error:

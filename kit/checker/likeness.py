@@ -22,6 +22,8 @@ _GRID_NS = 100_000_000
 _FEWEST = 20
 _MOST = 256
 """Changes compared, 25 s of readings: enough to tell runs apart, and a bound for many of them."""
+_OWN_SHIFT = 5
+"""From half a second on a run may be like itself: what is smooth is so at once, and no swing."""
 _AT_ONCE = 2**18
 """Numbers of one array while shifts are compared: all of a few runs together, one of hundreds."""
 _WINDOWS = "duration_ns"
@@ -51,8 +53,9 @@ def likenesses(
 ) -> Iterator[Likeness]:
     """Pairs of runs of which two series or more correlate beyond `limit` at one shift.
 
-    And by `beyond_own` more than either of the two does with itself at any other shift. Shifts are
-    whole steps of the grid (for windows, whole windows), up to `lag_s` either way.
+    And by `beyond_own` more than the two do with themselves, by the geometric mean, half a second
+    apart or more. Shifts are whole steps of the grid (for windows, whole windows), up to `lag_s`
+    either way.
     """
     if len(runs) < 2:
         return
@@ -60,16 +63,37 @@ def likenesses(
     if len(set[str]().union(*changes)) < 2:
         return
     series = [_stacked([found.get(name) for found in changes]) for name in _NAMES]
-    best = np.full((len(runs), len(runs)), -1.0, np.float32)
-    names = np.zeros((len(runs), len(runs), 2), np.int64)
     shifts = np.arange(min(round(lag_s * 1e9 / _GRID_NS) + 1, _MOST))
-    own = [_own_correlations(*entry, shifts[1:]) for entry in series]
-    least = np.stack([np.maximum.outer(each, each) + beyond_own for each in own])[:, :, np.newaxis]
-    step = max(1, _AT_ONCE // (len(runs) * max(len(runs), _MOST)))
+    best, names = _most_alike(series, shifts, limit, np.full((len(series), 1, 1), -1.0))
+    if np.any(best > limit):
+        own = np.stack([_own_correlations(*entry, shifts[_OWN_SHIFT:]) for entry in series])
+        least = np.sqrt(own[:, :, np.newaxis] * own[:, np.newaxis]) + beyond_own
+        best, names = _most_alike(series, shifts, limit, least)
+    for first, later in np.argwhere(best > limit).tolist():
+        lesser, greater = (_NAMES[place] for place in names[first, later].tolist())
+        pair = runs[first].path, runs[later].path
+        yield Likeness(*pair, (greater, lesser), float(best[first, later]))
+
+
+def _most_alike(
+    series: Sequence[tuple[Matrix, NDArray[np.int64]]],
+    shifts: NDArray[np.int64],
+    limit: float,
+    least: NDArray[np.float64],
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """The second greatest correlation of runs, and of which two series: [run, later run].
+
+    -1 where it is no greater than `limit`. Those that are no greater than `least`, one for each
+    series and pair, do not count.
+    """
+    runs = len(series[0][0])
+    best = np.full((runs, runs), -1.0, np.float32)
+    names = np.zeros((runs, runs, 2), np.int64)
+    step = max(1, _AT_ONCE // (runs * max(runs, _MOST)))
     for start in range(0, len(shifts), step):
         some = shifts[start : start + step]
         found = np.stack([_correlations(*entry, some) for entry in series])
-        found = np.where(found > least, found, np.float32(-1))
+        found = np.where(found > least[:, :, np.newaxis], found, np.float32(-1))
         second = _second(*found)
         most = second.max(axis=1)
         rows, others = np.nonzero((most > best) & (most > limit))
@@ -79,10 +103,8 @@ def likenesses(
     # A run that is behind by a shift is one that is ahead by as much, seen from the other.
     turned = np.triu(best < best.T)
     best[turned], names[turned] = best.T[turned], names.transpose(1, 0, 2)[turned]
-    for first, later in np.argwhere(np.triu(best > limit, 1)).tolist():
-        lesser, greater = (_NAMES[place] for place in names[first, later].tolist())
-        pair = runs[first].path, runs[later].path
-        yield Likeness(*pair, (greater, lesser), float(best[first, later]))
+    best[np.tril_indices(runs)] = -1
+    return best, names
 
 
 def _second(a: Matrix, b: Matrix, c: Matrix, d: Matrix) -> Matrix:
@@ -132,40 +154,25 @@ def _correlations(
     -1 where too little overlaps. Shifts follow one another. Changes have no mean to speak of: they
     add up to the difference of a series' ends.
     """
-    sums = _sums_of_squares(values)
+    squares = np.cumsum(np.square(values, dtype=np.float64), axis=1)
+    sums = np.hstack([np.zeros((len(values), 1)), squares])
     left = np.clip(np.subtract.outer(lengths, shifts), 0, None)
     # The squares of what overlaps, of the one and of the other.
     ends = np.minimum(np.add.outer(shifts, lengths), _MOST)
     sizes = (sums[:, ends] - sums[:, shifts, None]) * sums[:, left].transpose(1, 2, 0)
     enough = (np.minimum(left[:, :, None], lengths) >= _FEWEST) & (sizes > 0)
-    ahead = _shifted(values, shifts).reshape(-1, _MOST)
+    padded = np.hstack([values, np.zeros((len(values), shifts[-1]), np.float32)])
+    ahead = sliding_window_view(padded, _MOST, axis=1)[:, shifts[0] :].reshape(-1, _MOST)
     found = (ahead @ values.T).reshape(sizes.shape) / np.sqrt(np.where(enough, sizes, 1))
     return np.where(enough, found, -1).astype(np.float32)
 
 
 def _own_correlations(
     values: Matrix, lengths: NDArray[np.int64], shifts: NDArray[np.int64]
-) -> NDArray[np.float32]:
-    """The greatest of every run with itself, so much later: [run]. -1 where too little overlaps."""
+) -> NDArray[np.float64]:
+    """The greatest of every run with itself, so much later: [run]. 0 if none is greater."""
     if not len(shifts):
-        return np.full(len(values), -1, np.float32)
-    sums, rows = _sums_of_squares(values), np.arange(len(values))[:, np.newaxis]
-    left = np.clip(np.subtract.outer(lengths, shifts), 0, None)
-    sizes = (sums[rows, lengths[:, np.newaxis]] - sums[:, shifts]) * sums[rows, left]
-    enough = (left >= _FEWEST) & (sizes > 0)
-    products = np.einsum("rsk,rk->rs", _shifted(values, shifts), values)
-    found = products / np.sqrt(np.where(enough, sizes, 1))
-    greatest: NDArray[np.float32] = np.where(enough, found, -1).max(axis=1).astype(np.float32)
-    return greatest
-
-
-def _sums_of_squares(values: Matrix) -> NDArray[np.float64]:
-    """Of each run's first values, none of them to all."""
-    squares = np.cumsum(np.square(values, dtype=np.float64), axis=1)
-    return np.hstack([np.zeros((len(values), 1)), squares])
-
-
-def _shifted(values: Matrix, shifts: NDArray[np.int64]) -> Matrix:
-    """Each run from each shift on, zeros behind it: [run, shift, value], a view."""
-    padded = np.hstack([values, np.zeros((len(values), shifts[-1]), np.float32)])
-    return sliding_window_view(padded, _MOST, axis=1)[:, shifts[0] : shifts[-1] + 1]
+        return np.zeros(len(values))
+    alone = [slice(run, run + 1) for run in range(len(values))]
+    greatest = [_correlations(values[run], lengths[run], shifts).max(initial=0) for run in alone]
+    return np.array(greatest, np.float64)

@@ -16,7 +16,7 @@ _HELP = "see gemm-kit run --help"
 def explained(error: Exception) -> Exception:
     """A usage error for what Hydra raised about a configuration; any other exception unchanged."""
     module = type(error).__module__.partition(".")[0]
-    if module == "yaml" or (isinstance(error, OSError) and module == "builtins"):
+    if module == "yaml" or (isinstance(error, OSError) and error.filename is not None):
         return _about_files(error)
     if isinstance(error, KitError) or not (module in ("hydra", "omegaconf") or _plain(error)):
         return error

@@ -2,7 +2,6 @@
 
 import os
 import re
-import stat
 import sys
 from contextlib import nullcontext, suppress
 from datetime import datetime
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kit.cli._files import is_stream, write_file
 from kit.cli._signers import chosen_signers, signer_options
 from kit.cli._telling import tell
 from kit.errors import KitError, UnwritableError, UsageError
@@ -214,9 +214,9 @@ def _outside(candidates: "Sequence[Candidate]", files: dict[str, Path | None]) -
         if file is None:
             continue
         shown = f"{option} {file}"
-        if file.name == "-" or (option == "--index" and _is_stream(file)):
+        if file.name == "-" or (option == "--index" and is_stream(file)):
             raise UsageError(f"{shown} is no file", hint="name a file in a folder of yours")
-        if _is_stream(file):
+        if is_stream(file):
             continue
         folders = file.absolute().resolve().parents
         if not bundles.isdisjoint(folders):
@@ -237,33 +237,14 @@ def _unused(accepted: "Sequence[Waiver]", used: "set[Waiver]") -> list[str]:
 
 
 def _write_table(path: Path, verdicts: "Sequence[Verdict]") -> str:
-    """Write the whole table or leave the old one, so that a reader never sees half of it.
-
-    Returns why it could not be written, "" if it could.
-    """
-    from kit.bundle.durable import replace
+    """Write the whole table; returns why it could not be written, "" if it could."""
     from kit.checker.output.summary_csv import summary_csv
 
-    data = summary_csv(verdicts).encode()
     try:
-        if _is_stream(path):
-            with suppress(BrokenPipeError), path.open("ab") as stream:
-                stream.write(data)
-        else:
-            replace(path.resolve(), data)  # a link stays a link
+        with suppress(BrokenPipeError):
+            write_file(path, summary_csv(verdicts).encode())
     except UnwritableError as error:
         return f"--csv {error.problem}"
     except OSError as error:
         return f"--csv {path}: cannot be written: {error.strerror}"
     return ""
-
-
-def _is_stream(path: Path) -> bool:
-    """Whether it is written through and never replaced: a pipe, a device, or where stdout goes."""
-    try:
-        found = path.stat()
-    except OSError:
-        return False
-    if stat.S_ISREG(found.st_mode):
-        return os.path.samestat(found, os.fstat(1))
-    return not stat.S_ISDIR(found.st_mode)

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import click
 
+from kit.cli._files import is_stream, write_file
 from kit.cli._telling import tell
-from kit.errors import MeasurementError, UsageError
+from kit.errors import MeasurementError, UnwritableError, UsageError
 from kit.estimate import CaseEstimate, Estimate, Target, estimate, planned_mode
 from kit.plan import RunPlan
 from kit.records import to_json
@@ -42,13 +43,12 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
     from kit.cli.run import compose
 
     plan = compose(overrides, config_dir).plan
+    taken = estimate(plan, _target(plan, device))
     if out is not None:
-        if out.exists() and not force:
+        if out.exists() and not force and not is_stream(out):
             raise UsageError(f"{out} exists", hint="--force replaces it")
         _write(plan, out)
         tell(f"wrote {out}")
-    target = _target(plan, device)
-    taken = estimate(plan, target)
     if as_json:
         print(json.dumps(to_json(taken), indent=1, sort_keys=True))
     else:
@@ -58,15 +58,14 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
 
 def _write(plan: RunPlan, path: Path) -> None:
     from kit.bundle.documents import format_document
-    from kit.bundle.durable import require_outside_bundles
+    from kit.bundle.durable import require_outside_bundles, writable
 
     require_outside_bundles(path)
     try:
-        path.write_bytes(format_document(plan, "plan"))
-    except OSError as error:
-        raise UsageError(
-            f"cannot write {path}: {error.strerror}", hint="give --out another place"
-        ) from None
+        with writable(path):
+            write_file(path, format_document(plan, "plan"))
+    except UnwritableError as error:
+        raise UsageError(f"--out {error.problem}", hint="give --out another place") from None
 
 
 def _target(plan: RunPlan, device: str | None) -> Target:

@@ -12,7 +12,6 @@ from kit.bundle import layout
 from kit.bundle.writer import BundleWriter
 from kit.checker.judge import judge
 from kit.checker.printable import printable
-from kit.checker.verdict import Verdict
 from kit.errors import KitError, MeasurementError, UnwritableError, UsageError
 from kit.evidence import (
     ClockLock,
@@ -38,13 +37,12 @@ from kit.system import GpuAddress, device_lock, gpus, hide_uuids, select
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a plan: the sealed bundle, its verdict, and the command's exit code.
+    """What became of a plan: the sealed bundle and the command's exit code, which is the verdict's.
 
-    `interrupted` where the operator ended it before its last run.
+    `interrupted` where the operator cut it short.
     """
 
     bundle: Path
-    verdict: Verdict
     exit_code: int
     interrupted: bool
 
@@ -102,7 +100,7 @@ def measure(
     verdict = judge(bundle)
     # A checker that broke down has not judged: that is the kit's fault, not the measurement's.
     code = verdict.exit_code if verdict.exit_code in (0, KitError.exit_code) else 1
-    return Outcome(bundle, verdict, code, campaign.interrupted)
+    return Outcome(bundle, code, campaign.interrupted)
 
 
 def _writer(parent: Path, name: str) -> BundleWriter:

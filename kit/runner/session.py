@@ -116,10 +116,12 @@ class Session:
             # Every output is sampled afterwards, so that every set has to be used.
             launches = max(plan.phases.warm_up_min_launches, sets)
             phases = replace(plan.phases, warm_up_min_launches=launches)
-            stop, warm_ns = warm_up(loop, phases, period_ns, settled)
+            stop, warm_up_period_ns = warm_up(loop, phases, period_ns, settled)
             warm_up_launches = loop.windows.launches
             self.report("profiling")
-            launches = profile(loop, plan.phases, plan.timing.windows, warm_ns, self.rules)
+            launches = profile(
+                loop, plan.phases, plan.timing.windows, warm_up_period_ns, self.rules
+            )
             end = timer.finish(loop.last_output)
         allocator_after = backend.allocator_counters()
         loops = Loops(
@@ -132,8 +134,8 @@ class Session:
         gc.enable()
         windows, controls = loop.windows.table(timer.durations_ns()), timer.controls()
         if plan.backend.platform != "cpu":
-            measured_ns = mean_period_ns(rows_of_phase(windows, PROFILING))
-            controls += (host_slope(loop, measured_ns, self.rules),)
+            measured_period_ns = mean_period_ns(rows_of_phase(windows, PROFILING))
+            controls += (host_slope(loop, measured_period_ns, self.rules),)
 
         self.report("cool-down")
         cool_down_start_ns = self.clock()

@@ -5,6 +5,7 @@ call returns lies exactly behind that call's kernels. The control takes another 
 boundaries: DLPack makes a stream of our own wait for D, and an event is recorded there.
 """
 
+from itertools import pairwise
 from typing import Any
 
 from kit.cuda_driver import Event, create_stream, enter_primary_context
@@ -71,8 +72,7 @@ class CudaEvents:
         return Anchor(before, self._clock())
 
     def durations_ns(self) -> list[int]:
-        pairs = zip(self._events, self._events[1:], strict=False)
-        return [earlier.elapsed_ns(later) for earlier, later in pairs]
+        return [earlier.elapsed_ns(later) for earlier, later in pairwise(self._events)]
 
     def controls(self) -> tuple[Control, ...]:
         if not self._control_launches:

@@ -4,6 +4,7 @@ Exact where the host does the work itself. On a GPU its every window carries the
 and wake-up, so it is never called events there.
 """
 
+from itertools import pairwise
 from typing import Any
 
 from kit.evidence import Anchor, Control
@@ -44,9 +45,7 @@ class HostClock:
         return Anchor(self._edges[-1], self._edges[-1])
 
     def durations_ns(self) -> list[int]:
-        return [
-            later - earlier for earlier, later in zip(self._edges, self._edges[1:], strict=False)
-        ]
+        return [later - earlier for earlier, later in pairwise(self._edges)]
 
     def controls(self) -> tuple[Control, ...]:
         return ()

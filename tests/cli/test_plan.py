@@ -1,4 +1,5 @@
 import json
+import os
 
 import pytest
 
@@ -84,7 +85,10 @@ def test_what_may_not_fit_is_said(capsys):
         ),
         (["--device", "B20"], "device 'B20' is unknown (did you mean B200 (HGX)?)"),
         (["--config-dir", "nowhere"], "--config-dir nowhere is no folder"),
-        (["--out", "/nowhere/plan.json"], "cannot write /nowhere/plan.json: No such file"),
+        (
+            ["--out", "/nowhere/plan.json"],
+            "--out /nowhere/plan.json: cannot be written: No such file",
+        ),
         (["-m", "seed=1"], "No such option '-m'"),
     ],
 )
@@ -93,6 +97,24 @@ def test_wrong_use(arguments, line, capsys):
     printed = capsys.readouterr()
     assert printed.err.startswith(f"gemm-kit: error: {line}")
     assert (printed.out, printed.err.count("\n")) == ("", 1)
+
+
+def test_wrong_use_writes_no_plan(tmp_path):
+    path = tmp_path / "plan.json"
+    assert main(["plan", "--device", "nonsense", "--out", str(path)]) == 2
+    assert not path.exists()
+
+
+def test_a_pipe_is_written_through_and_stays_one(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert main(["plan", "suite=quick", "--out", str(path)]) == 0
+        assert os.read(reader, 2**16).startswith(b"{")
+    finally:
+        os.close(reader)
+    assert path.is_fifo()
 
 
 def test_help(capsys):

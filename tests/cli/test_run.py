@@ -90,6 +90,18 @@ def test_a_reader_that_left_is_no_internal_error(sweep, unmeasured):
     assert "submissions/seed-0 is measured, but not judged" in done.stderr
 
 
+@pytest.mark.parametrize("shown", ["--help", "--cfg=job"])
+def test_what_hydra_prints_may_meet_a_full_disk_or_no_reader(shown, unmeasured):
+    with Path("/dev/full").open("wb") as full:
+        done = unmeasured("run", shown, stdout=full)
+    assert done.returncode == 2
+    assert "gemm-kit: error: standard output cannot be written: No space left" in done.stderr
+    end, gone = os.pipe()
+    os.close(end)
+    with os.fdopen(gone, "wb") as pipe:
+        assert unmeasured("run", shown, stdout=pipe).returncode == 141
+
+
 def test_a_batch_of_a_sweep_that_is_refused_ends_it(unmeasured):
     done = unmeasured("run", "-m", "seed=0", "hydra.sweeper.max_batch_size=1", "name=a,B")
     assert done.returncode == 2

@@ -187,7 +187,7 @@ def test_a_cpu_bundle_says_why_nothing_was_counted(tmp_path, tool, status, monke
     # `gemm-kit run` refuses counters on a CPU; a bundle of other making may still ask for them.
     monkeypatch.setattr(launcher, "preflight", lambda _plan: None)
     outcome = measure(asking(tool), tmp_path, "one")
-    assert outcome.verdict.exit_code == 0
+    assert outcome.exit_code == 0
     path = outcome.bundle / layout.counters_file(asking(tool).cases[0].id, "cpu")
     found = parse_document(DeviceCounters, path.read_bytes(), "counters")
     assert (found.tool, found.status) == (tool, status)

@@ -56,7 +56,7 @@ def test_a_failed_case_does_not_stop_the_others(tmp_path):
     assert huge["runs"][0]["status"] == "out_of_memory"
     assert "bytes" in huge["runs"][0]["reason"]
     assert small["runs"][0]["status"] == "measured"
-    assert outcome.verdict.exit_code == outcome.exit_code == 0
+    assert judge(outcome.bundle).exit_code == outcome.exit_code == 0
 
 
 def test_a_frozen_plan_gives_the_same_content(tmp_path):

@@ -3,10 +3,10 @@
 ## What it checks
 The control by DLPack events, on a stream of its own, covers exactly the profiling launches and
 lasts as long as their windows. The host's slope over N and 2N launches gives their mean period.
-Beside events a slope of less than a second is a fault; where the host's clock is the only one, a
-short slope is not judged. The windows of warm-up and profiling fill the time between the two
-moments when the device was drained, by the host's clock. A moment that the host saw only roughly
-explains no more than the edition allows for.
+Beside events a slope shorter than the edition's minimum is a fault; where the host's clock is the
+only one, such a slope is not judged. The windows of warm-up and profiling fill the time between the
+two moments when the device was drained, by the host's clock. A moment that the host saw only
+roughly explains no more than the edition allows for.
 
 ## Why it matters
 The windows are the submitter's figure. Three clocks that agree cannot all be wrong in the same way.

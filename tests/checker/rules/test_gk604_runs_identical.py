@@ -289,6 +289,33 @@ def test_a_copy_of_a_swinging_run_is_more_like_it_than_it_is_like_itself():
     assert set(like.series) == {"power_instant_mw", "power_average_mw"}
 
 
+def drifting(run, by_ns, noise):
+    """The run with a power that drifts smoothly, in all alike but for smooth noise."""
+    power = run.tables["power.csv"]
+    steps = (power["t_ns"] - by_ns) // 100_000_000
+    draws = np.random.default_rng(7).normal(size=(3, 2_000))
+    smooth = [np.convolve(draw, np.bartlett(14), "same").cumsum() for draw in draws]
+    drift, *own = (series[steps - steps.min()] for series in smooth)
+    columns = {
+        name: np.rint(300_000 + 1_000 * (drift + noise * each)).astype(np.int64)
+        for name, each in zip(("power_instant_mw", "power_average_mw"), own, strict=True)
+    }
+    return replace(run, tables=run.tables | {"power.csv": Table(power.columns | columns)})
+
+
+def test_a_smooth_copy_is_like_itself_at_once_and_no_less_a_copy():
+    """A step later a run as smooth is itself by 0.97: that is no swing."""
+    runs = honest_gpu().cases[GUIDELINE].runs[:2]
+    starts = [profiling_interval(run.document.timing, run.tables["windows.csv"])[0] for run in runs]
+    copies = [
+        drifting(run, start, noise)
+        for run, start, noise in zip(runs, starts, (0.0, 0.2), strict=True)
+    ]
+    beyond_own, lag_s = RULES.run_correlation_beyond_own, RULES.run_lag_s
+    (like,) = likenesses(copies, RULES.run_correlation, beyond_own, lag_s)
+    assert set(like.series) == {"power_instant_mw", "power_average_mw"}
+
+
 @given(st.lists(st.floats(-1, 1), min_size=4, max_size=4))
 def test_the_second_of_four(values):
     assert likeness._second(*np.array(values)) == sorted(values)[-2]
