@@ -14,6 +14,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from kit.bundle.reader import RunEvidence
+from kit.ruleset import Ruleset
 from kit.timeline import profiling_interval
 from kit.trace import CLOCKS, POWER, PROFILING, WINDOWS, Table
 
@@ -48,14 +49,12 @@ class Likeness:
     correlation: float
 
 
-def likenesses(
-    runs: Sequence[RunEvidence], limit: float, beyond_own: float, lag_s: float
-) -> Iterator[Likeness]:
-    """Pairs of runs of which two series or more correlate beyond `limit` at one shift.
+def likenesses(runs: Sequence[RunEvidence], rules: Ruleset) -> Iterator[Likeness]:
+    """Pairs of runs of which two series or more correlate beyond the limit at one shift.
 
-    And by `beyond_own` more than the two do with themselves, by the geometric mean, half a second
-    apart or more. Shifts are whole steps of the grid (for windows, whole windows), up to `lag_s`
-    either way.
+    And by so much more than the two do with themselves, by the geometric mean, half a second apart
+    or more, or nearly wholly. Shifts are whole steps of the grid (for windows, whole windows), up
+    to the edition's seconds either way.
     """
     if len(runs) < 2:
         return
@@ -63,11 +62,13 @@ def likenesses(
     if len(set[str]().union(*changes)) < 2:
         return
     series = [_stacked([found.get(name) for found in changes]) for name in _NAMES]
-    shifts = np.arange(min(round(lag_s * 1e9 / _GRID_NS) + 1, _MOST))
+    shifts = np.arange(min(round(rules.run_lag_s * 1e9 / _GRID_NS) + 1, _MOST))
+    limit = rules.run_correlation
     best, names = _most_alike(series, shifts, limit, np.full((len(series), 1, 1), -1.0))
     if np.any(best > limit):
         own = np.stack([_own_correlations(*entry, shifts[_OWN_SHIFT:]) for entry in series])
-        least = np.sqrt(own[:, :, np.newaxis] * own[:, np.newaxis]) + beyond_own
+        swing = np.sqrt(own[:, :, np.newaxis] * own[:, np.newaxis])
+        least = np.minimum(swing + rules.run_correlation_beyond_own, rules.run_correlation_certain)
         best, names = _most_alike(series, shifts, limit, least)
     for first, later in np.argwhere(best > limit).tolist():
         lesser, greater = (_NAMES[place] for place in names[first, later].tolist())

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from kit.bundle.layout import RUN
 from kit.bundle.reader import Bundle, RunEvidence
 from kit.checker.rule import Finding, NotApplicable, Unproven
-from kit.evidence import DeviceFacts, Run
+from kit.evidence import Control, DeviceFacts, Run
 from kit.number_format import NumberFormat, number_format
 from kit.plan import Case
 from kit.remembered import remembered
@@ -60,6 +60,11 @@ class MeasuredRun:
         if found is None or not len(found):
             raise Unproven(f"{file} is missing")
         return found
+
+    def control(self, name: str) -> Control | None:
+        """The independent timing of that name, if it was taken."""
+        controls = self.document.timing.controls
+        return next((control for control in controls if control.name == name), None)
 
     def profiling_windows(self) -> Table:
         """The profiling rows of `windows.csv`.

@@ -2,8 +2,10 @@
 
 ## What it checks
 Start, idle phase, first drained moment, first launch, last launch, last drained moment, cool-down
-and end follow each other. Launches are handed over in order. Every telemetry burst lies between the
-run's start and end, and the device cannot have worked longer than the run lasted.
+and end follow each other. Launches are handed over in order, those of a window before the device
+ends it, and beside CUDA events no further ahead than JAX lets a host run, in the warm-up neither.
+Every telemetry burst lies between the run's start and end, and the device cannot have worked longer
+than the run lasted.
 
 ## Why it matters
 All of these carry one clock. Series that were edited, or taken from another run, break its order.
@@ -28,12 +30,12 @@ from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, rule
 from kit.checker.runs import MeasuredRun, judge_runs
 from kit.ruleset import Ruleset
-from kit.timeline import device_span_ns
+from kit.timeline import anchored_span_ns, device_span_ns, host_lead_ns, mean_period_ns
 from kit.trace import TELEMETRY_TABLES, WINDOWS, Table
 
 
 @rule("GK311", "times-impossible", clauses=("M12", "M14"), since="2026.1")
-def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
+def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     """Put all times of a run in order."""
 
     def judge(run: MeasuredRun) -> Iterator[Finding]:
@@ -50,6 +52,8 @@ def check(bundle: Bundle, _rules: Ruleset) -> Iterator[Finding]:
             place = run.at("column duration_ns", WINDOWS.file)
             yield Finding(place, f"{span_ns} ns", f"at most the run's {lasted_ns} ns")
         yield from _telemetry(run)
+        if run.document.timing.method == "cuda_events":
+            yield from _leads(run, windows, rules)
 
     yield from judge_runs(bundle, judge)
 
@@ -82,6 +86,17 @@ def _enqueues(run: MeasuredRun, windows: Table) -> Iterator[Finding]:
     if timing.end.before_ns > timing.end.after_ns:
         required = f"at most {timing.end.after_ns} ns"
         yield Finding(run.at("timing.end.before_ns"), f"{timing.end.before_ns} ns", required)
+
+
+def _leads(run: MeasuredRun, windows: Table, rules: Ruleset) -> Iterator[Finding]:
+    _, width_ns = anchored_span_ns(run.document.timing)
+    leads_ns = host_lead_ns(run.document.timing, windows)
+    call_ns = run.document.executable.gemms_per_call * mean_period_ns(run.profiling_windows())
+    most_ns = round(rules.most_calls_ever_ahead * call_ns) + width_ns
+    for row in np.flatnonzero((leads_ns < -width_ns) | (leads_ns > most_ns))[:1]:
+        place = run.at(f"row {row + 1}: enqueue_end_ns", WINDOWS.file)
+        required = f"{-width_ns} to {most_ns} ns, of {rules.most_calls_ever_ahead} calls"
+        yield Finding(place, f"{leads_ns[row]} ns before the device ended the window", required)
 
 
 def _telemetry(run: MeasuredRun) -> Iterator[Finding]:

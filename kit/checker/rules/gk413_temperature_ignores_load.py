@@ -50,7 +50,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
         if idle.gpu_c is None or last.gpu_c is None:
             raise Unproven("no temperature in the idle phase or at the end of the load")
         long_enough = end_ns - start_ns >= rules.temperature_load_s * 1e9
-        if not long_enough or load.power_mw < (1 + rules.power_edge_share) * idle.power_mw:
+        if not long_enough or load.power_mw < (1 + rules.load_share) * idle.power_mw:
             return
         if last.gpu_c < idle.gpu_c + rules.temperature_rise_c:
             found = f"{last.gpu_c:.1f} °C at the end of a load of {load.power_mw / 1000:.0f} W"

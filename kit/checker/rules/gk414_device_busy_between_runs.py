@@ -92,7 +92,7 @@ def _drawn(run: MeasuredRun, rules: Ruleset) -> _Drawn | None:
     first_ns, last_ns = int(t_ns[0]), int(t_ns[-1])
     first_mj, last_mj = int(counter[0]), int(counter[-1])
     over = last_mj - first_mj - idle_mw * (last_ns - first_ns) * 1e-9
-    is_load = load >= (1 + rules.power_edge_share) * idle_mw
+    is_load = load >= (1 + rules.load_share) * idle_mw
     return _Drawn(run, first_ns, last_ns, first_mj, last_mj, idle_mw, load, over, is_load)
 
 

@@ -5,9 +5,9 @@ No two measured runs of the bundle share, value for value, the durations of thei
 starts of their traced kernels, or a power or clock series of more than 20 readings that moves. Of
 the ups and downs of windows, clock, power and its average, no two of one case move alike in both
 runs: two series that correlate by more than the edition's figure at the same shift, of seconds
-either way, are too many, unless the two are about as much like themselves half a second later or
-more. No two runs, of whatever cases, share a stretch of 16 steps of power, and no run repeats a
-stretch of its own windows.
+either way, are too many. Where both runs are about as much like themselves, half a second later or
+more, only what agrees nearly wholly counts. No two runs, of whatever cases, share a stretch of 16
+steps of power, and no run repeats a stretch of its own windows.
 
 ## Why it matters
 Nanoseconds and milliwatts of two real runs never agree throughout. Equal series mean that one run
@@ -62,9 +62,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
 
     yield from _stretches(bundle, rules)
     for case in bundle.cases.values():
-        for like in likenesses(
-            case.runs, rules.run_correlation, rules.run_correlation_beyond_own, rules.run_lag_s
-        ):
+        for like in likenesses(case.runs, rules):
             alike = " and ".join(like.series)
             found = f"{alike} move as in {like.first}, correlated by {like.correlation:.2f}"
             yield Finding(like.later, found, "ups and downs of its own")

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from bundles import (
@@ -13,6 +14,8 @@ from bundles import (
     with_field,
     without_table,
 )
+from kit.timeline import window_edges
+from kit.trace import WARM_UP
 
 CODE = "GK311"
 
@@ -66,8 +69,27 @@ def test_launches_are_handed_over_in_order(column):
 
     bundle = with_column(honest_gpu(), GUIDELINE, 1, "windows.csv", column, change)
     assert changed(bundle) == {CODE: "fail"}
-    (finding,) = findings(CODE, bundle)
-    assert "enqueue columns" in finding.place
+    assert "enqueue columns" in findings(CODE, bundle)[0].place
+
+
+@pytest.mark.parametrize(
+    ("calls", "wanted"), [(0, "pass"), (-1, "fail"), (42, "pass"), (43, "fail")]
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_a_window_is_handed_over_before_it_ends_and_not_too_early(first, calls, wanted):
+    """In the warm-up too, by which the plan reckons the launches of profiling."""
+    run = honest_gpu().cases[GUIDELINE].runs[0]
+    windows, timing = run.tables["windows.csv"], run.document.timing
+    row = int(np.flatnonzero(windows["phase"] == WARM_UP)[60]) if first else len(windows) - 2
+    end_ns = int(window_edges(timing, windows)[row + 1])
+
+    def change(values):
+        values[row] = end_ns - calls * 3_190_824
+        return values
+
+    bundle = with_column(honest_gpu(), GUIDELINE, 1, "windows.csv", "enqueue_end_ns", change)
+    found = [entry for entry in findings(CODE, bundle) if "enqueue_end_ns" in entry.place]
+    assert bool(found) == (wanted == "fail")
 
 
 def test_the_first_launch_follows_the_drained_moment():

@@ -22,9 +22,12 @@ from bundles import (
     without_table,
 )
 from forgeries import shortened
+from forms import SUBMISSIONS
+from kit.bundle.reader import parse, read_container
 from kit.trace import Table
 
 CODE = "GK321"
+SUITE = SUBMISSIONS / "closed/gemm-kit/h200-sxm/2026-11-30-square"
 
 
 @pytest.mark.parametrize("bundle", honest_on_gpus())
@@ -50,7 +53,7 @@ def test_windows_that_end_earlier_with_the_cool_down_behind_them(division, share
 
 
 @pytest.mark.parametrize(
-    ("later_ms", "wanted"), [(-130, "fail"), (-50, "pass"), (150, "pass"), (230, "fail")]
+    ("later_ms", "wanted"), [(-70, "fail"), (-65, "pass"), (135, "pass"), (140, "fail")]
 )
 def test_the_cool_down_begins_where_the_energy_says(later_ms, wanted):
     bundle = with_field(
@@ -67,6 +70,32 @@ def test_the_load_begins_where_the_energy_says(later_ms, wanted):
 
     bundle = with_field(honest_gpu(), GUIDELINE, 1, "timing.start", later)
     assert outcome(CODE, bundle) == wanted
+
+
+@pytest.mark.parametrize(("share", "wanted"), [(0.999, "pass"), (0.99, "fail")])
+def test_windows_and_slope_last_as_long_as_the_energy_says(share, wanted):
+    """Windows that were cut between marks that stay where they were."""
+    bundle = with_column(
+        honest_gpu(),
+        GUIDELINE,
+        1,
+        "windows.csv",
+        "duration_ns",
+        lambda ns: (ns * share).astype("i8"),
+    )
+    assert outcome(CODE, bundle) == wanted
+    assert all("as by windows and slope" in found.required for found in findings(CODE, bundle))
+
+
+@pytest.mark.parametrize(("later_s", "wanted"), [(-0.1, "pass"), (-0.3, "fail"), (0.3, "fail")])
+def test_a_load_that_draws_a_third_more_than_rest_has_a_length_too(later_s, wanted):
+    """256 cubed on an H200: 175 W, and 133 W at rest."""
+    bundle = parse(read_container(SUITE))
+    case = "square_256-bf16-nn"
+    moved = with_field(
+        bundle, case, 1, "phases.cool_down_start_ns", lambda t: t + round(later_s * 1e9)
+    )
+    assert outcome(CODE, moved) == wanted
 
 
 @pytest.mark.parametrize("ahead_mj", [60_000, -60_000])

@@ -198,12 +198,14 @@ def test_noise_does_not_make_a_copy_a_run(seed):
 def test_the_limit_is_the_edge():
     """What two honest runs and a copy correlate by lies far to both sides of it."""
     honest = honest_gpu().cases[GUIDELINE].runs
-    assert all(like.correlation < 0.5 for like in likenesses(honest, -2.0, 0.0, 6.0))
+    anything = replace(RULES, run_correlation=-2.0, run_correlation_certain=-2.0)
+    assert all(like.correlation < 0.5 for like in likenesses(honest, anything))
     copied_runs = replicate_of_the_first(honest_gpu(), 1).cases[GUIDELINE].runs[:2]
-    (like,) = likenesses(copied_runs, 0.0, 0.0, 6.0)
+    (like,) = likenesses(copied_runs, replace(RULES, run_correlation=0.0))
     assert like.correlation > 0.9
-    assert not list(likenesses(copied_runs, like.correlation, 0.0, 6.0))
-    assert list(likenesses(copied_runs, like.correlation - 1e-6, 0.0, 6.0))
+    below = replace(RULES, run_correlation=like.correlation - 1e-6)
+    assert list(likenesses(copied_runs, below))
+    assert not list(likenesses(copied_runs, replace(RULES, run_correlation=like.correlation)))
 
 
 def test_a_copy_that_begins_three_steps_later_is_found_too():
@@ -264,10 +266,19 @@ def test_two_runs_that_swing_at_a_period_of_their_own_are_no_copies():
         swinging(run, number, 0.05)
         for number, run in enumerate(honest_gpu().cases[GUIDELINE].runs[:2])
     ]
-    (like,) = likenesses(runs, RULES.run_correlation, -2.0, RULES.run_lag_s)
+    assert not list(likenesses(runs, RULES))
+    (like,) = likenesses(runs, replace(RULES, run_correlation_beyond_own=-2.0))
     assert set(like.series) == {"power_instant_mw", "power_average_mw"}
-    beyond_own, lag_s = RULES.run_correlation_beyond_own, RULES.run_lag_s
-    assert not list(likenesses(runs, RULES.run_correlation, beyond_own, lag_s))
+
+
+def test_a_copy_that_repeats_itself_is_one():
+    """Both runs' power goes round every second: the copy's equals it nearly wholly."""
+    first, copy = (
+        swinging(run, 1, noise)
+        for run, noise in zip(honest_gpu().cases[GUIDELINE].runs, (0.0, 0.001), strict=False)
+    )
+    (like,) = likenesses([first, copy], RULES)
+    assert like.correlation > RULES.run_correlation_certain
 
 
 def test_a_copy_of_a_swinging_run_is_more_like_it_than_it_is_like_itself():
@@ -284,8 +295,7 @@ def test_a_copy_of_a_swinging_run_is_more_like_it_than_it_is_like_itself():
     }
     tables = runs[1].tables | {"power.csv": Table(power.columns | theirs)}
     copy = replace(runs[1], tables=tables)
-    beyond_own, lag_s = RULES.run_correlation_beyond_own, RULES.run_lag_s
-    (like,) = likenesses([first, copy], RULES.run_correlation, beyond_own, lag_s)
+    (like,) = likenesses([first, copy], RULES)
     assert set(like.series) == {"power_instant_mw", "power_average_mw"}
 
 
@@ -311,8 +321,7 @@ def test_a_smooth_copy_is_like_itself_at_once_and_no_less_a_copy():
         drifting(run, start, noise)
         for run, start, noise in zip(runs, starts, (0.0, 0.2), strict=True)
     ]
-    beyond_own, lag_s = RULES.run_correlation_beyond_own, RULES.run_lag_s
-    (like,) = likenesses(copies, RULES.run_correlation, beyond_own, lag_s)
+    (like,) = likenesses(copies, RULES)
     assert set(like.series) == {"power_instant_mw", "power_average_mw"}
 
 
@@ -323,4 +332,4 @@ def test_the_second_of_four(values):
 
 def test_three_hundred_runs_are_compared_at_once():
     runs = honest_gpu().cases[GUIDELINE].runs * 100
-    assert len(list(likenesses(runs, 0.85, 0.03, 6.0))) == 3 * 100 * 99 // 2
+    assert len(list(likenesses(runs, RULES))) == 3 * 100 * 99 // 2
