@@ -299,9 +299,9 @@ class Ruleset:
     # at most in 92 H200 tests; calls of a loop, 28.4.
     most_calls_ahead: int = 34
     most_loops_ahead: int = 33
-    # Nor is it ever further ahead, in the warm-up neither: 38.7 calls at most in 147 H200 tests, as
-    # calls in flight slow down where the power cap first lowers the clock.
-    most_calls_ever_ahead: int = 42
+    # Nor is it ever much further ahead, in the warm-up neither: 38.7 calls at most in 147 H200
+    # tests, as calls in flight slow down where the power cap first lowers the clock.
+    most_calls_ever_ahead: int = 48
     # The driver's queue holds a thousand: 872 to 990 kernels and memsets in 28 H200 tests of loops
     # whose GEMMs have a memset each and gaps of 1.7 µs; none of those was made a graph.
     most_kernels_ahead: int = 1_100

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 from battery.bases import GUIDELINE, base
 from battery.registry import REFUSED, on_files
@@ -179,32 +180,43 @@ def plan_malformed(folder, change):
     _edit(folder / layout.PLAN, change)
 
 
+def _launches(form):
+    """The launches of the first window, digits that `form` has at its `%b`, written so."""
+
+    def change(data):
+        found, count = re.subn(rb"(?<=\n0,0,)\d+", lambda digits: form % digits[0], data, count=1)
+        assert count == 1
+        return found
+
+    return change
+
+
 @on_files(
     REFUSED,
     "attack",
     variants={
-        "float": {"change": _raw(b"\n0,0,37,", b"\n0,0,37.5,")},
-        "negative": {"change": _raw(b"\n0,0,37,", b"\n0,0,-37,")},
-        "exponent": {"change": _raw(b"\n0,0,37,", b"\n0,0,3e1,")},
-        "hexadecimal": {"change": _raw(b"\n0,0,37,", b"\n0,0,0x25,")},
-        "leading_zero": {"change": _raw(b"\n0,0,37,", b"\n0,0,037,")},
-        "spaced": {"change": _raw(b"\n0,0,37,", b"\n0,0, 37,")},
-        "quoted": {"change": _raw(b"\n0,0,37,", b'\n0,0,"37",')},
-        "empty_cell": {"change": _raw(b"\n0,0,37,", b"\n0,0,,")},
-        "formula": {"change": _raw(b"\n0,0,37,", b"\n0,0,=1+1,")},
-        "huge": {"change": _raw(b"\n0,0,37,", b"\n0,0,99999999999999999999,")},
-        "arabic_digits": {"change": _raw(b"\n0,0,37,", "\n0,0,٣٧,".encode())},
-        "ragged": {"change": _raw(b"\n0,0,37,", b"\n0,0,37,1,")},
+        "float": {"change": _launches(b"%b.5")},
+        "negative": {"change": _launches(b"-%b")},
+        "exponent": {"change": _launches(b"%be1")},
+        "hexadecimal": {"change": _launches(b"0x%b")},
+        "leading_zero": {"change": _launches(b"0%b")},
+        "spaced": {"change": _launches(b" %b")},
+        "quoted": {"change": _launches(b'"%b"')},
+        "empty_cell": {"change": _launches(b"%.0b")},
+        "formula": {"change": _launches(b"=1+%b")},
+        "huge": {"change": _launches(b"%b" + b"9" * 20)},
+        "arabic_digits": {"change": _launches(b"%b" + "٣".encode())},
+        "ragged": {"change": _launches(b"%b,1")},
         "column_twice": {"change": _raw(b"phase,first_launch", b"phase,phase")},
         "columns_exchanged": {"change": _raw(b"phase,first_launch", b"first_launch,phase")},
         "column_unknown": {"change": _raw(b"phase,", b"faze,")},
         "carriage_returns": {"change": lambda d: d.replace(b"\n", b"\r\n")},
         "no_last_newline": {"change": lambda d: d[:-1]},
-        "null_byte": {"change": _raw(b"\n0,0,37,", b"\n0,0,37\x00,")},
+        "null_byte": {"change": _launches(b"%b\x00")},
         "compressed": {"change": lambda d: b"\x1f\x8b" + d},
         "empty": {"change": lambda d: b""},
-        "zero_launches": {"change": _raw(b"\n0,0,37,", b"\n0,0,0,")},
-        "third_phase": {"change": _raw(b"\n0,0,37,", b"\n2,0,37,")},
+        "zero_launches": {"change": _launches(b"%.0b0")},
+        "third_phase": {"change": _raw(b"\n0,0,", b"\n2,0,")},
         "out_of_order": {
             "change": lambda d: b"\n".join([d.splitlines()[0], *reversed(d.splitlines()[1:]), b""])
         },

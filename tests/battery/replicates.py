@@ -129,6 +129,37 @@ def copied_rolled_and_permuted(bundle, seconds):
     return _copies(bundle, permuted, _rolled(seconds), _telemetry)
 
 
+def _going_round(run):
+    """Power that repeats its first second of profiling, and windows their first ten, to the end."""
+    edges = window_edges(run.document.timing, run.tables[WINDOWS.file])
+    profiling = np.flatnonzero(run.tables[WINDOWS.file]["phase"] == PROFILING)
+    lasted = run.tables[WINDOWS.file]["duration_ns"].astype(float)
+    lasted[profiling] = np.resize(lasted[profiling][:10], len(profiling))
+    t_ns = run.tables[POWER.file]["t_ns"]
+    inside = np.flatnonzero((t_ns >= edges[profiling[0]]) & (t_ns < edges[-1]))
+    since_ns = t_ns[inside] - t_ns[inside[0]]
+    source = inside[np.searchsorted(since_ns, since_ns % 1_000_000_000)]
+
+    def round_and_round(values):
+        values[inside] = values[source]
+        return values
+
+    run = columns(POWER.file, power_instant_mw=round_and_round, power_average_mw=round_and_round)(
+        run
+    )
+    return end_fits(lasting(run, lasted), run)
+
+
+@manipulation("GK604", "M26", base="closed")
+def copied_from_a_run_that_goes_round(bundle):
+    """Copies with a breath of noise of a run that is as much like itself a second later."""
+
+    def noisy(run, number):
+        return _telemetry(_windows(run, number, 1e-8), number, milliwatts=3)
+
+    return _copies(runs(bundle, _going_round, case=CLOSED), noisy)
+
+
 @manipulation("GK604", "M26", base="closed")
 def copied_shifted_by_a_sample(bundle):
     """Copies of the first run whose series are rotated by one sample."""

@@ -23,9 +23,11 @@ from battery.registry import manipulation
 from bundles import slope_by_its_windows, with_plan
 from forgeries import shortened
 from honest_gpu import SLOPE_SPANS
+from kit.ruleset import CURRENT, ruleset
 from kit.timeline import window_edges
-from kit.trace import ENERGY, POWER, POWER_COUNTERS_NS, WINDOWS
+from kit.trace import ENERGY, POWER, POWER_COUNTERS_NS, WARM_UP, WINDOWS
 
+RULES = ruleset(CURRENT)
 FASTER = {"x0.9": {"factor": 0.9}, "x0.97": {"factor": 0.97}}
 
 
@@ -188,6 +190,27 @@ def _more_launches(bundle, factor):
 def launches_inflated(bundle):
     """1.11 times the launches in the same time, with counts, controls and trace to match."""
     return _more_launches(bundle, 1.11)
+
+
+@manipulation("GK311", "M22", variants={"x1.05": {"factor": 1.05}, "x1.1": {"factor": 1.1}})
+def more_launches_than_planned(bundle, factor):
+    """More launches in the same time; a warm-up handed over early makes the plan ask for them."""
+    planned_ns = RULES.profiling_margin * bundle.plan.phases.profiling_min_s * 1e9
+
+    def early(run):
+        windows, first_ns = run.tables[WINDOWS.file], run.document.timing.start.after_ns
+        warm = windows["phase"] == WARM_UP
+        spent_ns = (
+            planned_ns / run.document.phases.profiling_launches * windows["launches"][warm].sum()
+        )
+        share = spent_ns / (int(windows["enqueue_end_ns"][warm][-1]) - first_ns)
+
+        def earlier(at_ns):
+            return np.where(warm, first_ns + (at_ns - first_ns) * share, at_ns)
+
+        return columns(WINDOWS.file, enqueue_start_ns=earlier, enqueue_end_ns=earlier)(run)
+
+    return runs(_more_launches(bundle, factor), early, slope_by_its_windows)
 
 
 @manipulation("GK318", "M11", variants={"x0.97": {"share": 0.97}, "x0.9": {"share": 0.9}})
