@@ -77,6 +77,8 @@ def settings(
     for place, value in (("output", output), ("name", name or "")):
         if not isinstance(value, str):
             raise _not_text(place)
+    if not output:
+        raise UsageError("output is empty", hint="name a folder; output=. is the one you are in")
     try:
         plan = RunPlan.from_json(document)
         plan.require_names()

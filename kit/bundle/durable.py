@@ -45,6 +45,19 @@ def require_outside_bundles(path: Path) -> None:
             )
 
 
+def require_writable(folder: Path) -> None:
+    """Refuse a folder that cannot be made or written, as far as its permissions tell.
+
+    Raises:
+        UsageError: the nearest folder above it that exists cannot be written, or is a file.
+    """
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not there.is_dir():
+        raise UsageError(f"{there} is no folder", hint=_REMEDIES[errno.ENOTDIR])
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise UsageError(f"{folder}: cannot be written", hint=f"make {there} writable")
+
+
 def write_new(path: Path, data: bytes) -> None:
     """Write a file that must not exist yet.
 

@@ -108,7 +108,9 @@ def opened(path: Path, request: Request) -> Iterator[Index]:
     try:
         index = Index(IndexKey(str(path.absolute()), _scope(request)), request.waivers)
     except sqlite3.Error as error:
-        raise UsageError(f"--index {printable(str(path))}: {error}") from None
+        raise UsageError(
+            f"--index {printable(str(path))}: {error}", hint="name a new file, or an index of check"
+        ) from None
     try:
         yield index
     except sqlite3.Error as error:

@@ -38,7 +38,9 @@ def find_bundles(paths: Iterable[Path]) -> tuple[Candidate, ...]:
     found: dict[object, Candidate] = {}
     for root in dict.fromkeys(paths):
         if not os.path.lexists(root):
-            raise UsageError(f"{printable(str(root))} does not exist")
+            raise UsageError(
+                f"{printable(str(root))} does not exist", hint="name a bundle or a tree"
+            )
         for candidate in _below(root):
             found.setdefault(_identity(candidate.path), candidate)
     names = Counter(candidate.name for candidate in found.values())

@@ -27,11 +27,11 @@ def read_waivers(path: Path) -> tuple[Waiver, ...]:
         UsageError: the file cannot be read or says something else.
     """
     try:
-        document: Any = loads(path.read_bytes(), "the file")
+        document: Any = loads(path.read_bytes(), f"--waivers {path}")
     except OSError as error:
         raise UsageError(f"--waivers {path}: cannot be read: {error.strerror}") from None
     except BundleError as error:
-        raise UsageError(f"--waivers {path}: {error}") from None
+        raise UsageError(error.problem, hint=error.hint) from None
     try:
         return _waivers(document)
     except ValueError as error:

@@ -2,6 +2,7 @@
 
 import os
 import stat
+import sys
 from pathlib import Path
 
 
@@ -11,9 +12,11 @@ def is_stream(path: Path) -> bool:
         found = path.stat()
     except OSError:
         return False
-    if stat.S_ISREG(found.st_mode):
-        return os.path.samestat(found, os.fstat(1))
-    return not stat.S_ISDIR(found.st_mode)
+    return _is_stdout(path) or not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode))
+
+
+def _is_stdout(path: Path) -> bool:
+    return os.path.samestat(path.stat(), os.fstat(1))
 
 
 def write_file(path: Path, data: bytes) -> None:
@@ -25,8 +28,12 @@ def write_file(path: Path, data: bytes) -> None:
     """
     from kit.bundle.durable import replace
 
-    if is_stream(path):
+    if not is_stream(path):
+        replace(path.resolve(), data)  # a link stays a link
+    elif _is_stdout(path):  # a file opened anew would be at another place than what is printed
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.flush()
+    else:
         with path.open("ab") as stream:
             stream.write(data)
-    else:
-        replace(path.resolve(), data)  # a link stays a link

@@ -45,6 +45,8 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
     plan = compose(overrides, config_dir).plan
     taken = estimate(plan, _target(plan, device))
     if out is not None:
+        if out.is_dir() or out.name == "-":
+            raise UsageError(f"--out {out} is no file", hint="name a file in a folder of yours")
         if out.exists() and not force and not is_stream(out):
             raise UsageError(f"{out} exists", hint="--force replaces it")
         _write(plan, out)
@@ -108,7 +110,10 @@ def _table(plan: RunPlan, taken: Estimate) -> list[str]:
     cases, runs_each = len(taken.cases), plan.replicates
     runs = f"{_counted(cases, 'case')}, {_counted(runs_each, 'run')} each"
     least = f"at least {taken.shortest_s:.0f} s"
-    lines += ["", f"For {taken.device}: {cache}{clock}.", f"{runs}{per_device}, {least},"]
+    lines += ["", f"For {taken.device}: {cache}{clock}."]
+    if plan.backend.platform == "cpu" and taken.graphics_mhz:
+        lines.append("The plan itself runs on a processor: backend=cuda measures a GPU.")
+    lines.append(f"{runs}{per_device}, {least},")
     beside = "" if plan.backend.platform == "cpu" else ", tuning, tracing and counting"
     lines.append(f"and what filling and compiling{beside} take.")
     if taken.cache_bytes is None:

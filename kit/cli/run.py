@@ -135,10 +135,11 @@ def _configured(arguments: Sequence[str]) -> int:
 
     codes: list[int] = []
     faults: list[Exception] = []
+    here = os.getpid()
 
     def job(config: "DictConfig") -> None:
         # A plain run hands its fault around Hydra, which would print lines of its own. A sweep
-        # reports it and lets Hydra go on with the next job, here or in another process.
+        # reports it, and from another process hands the code to this one through Hydra.
         in_sweep = False
         try:
             in_sweep, overrides = _job_facts()
@@ -149,7 +150,7 @@ def _configured(arguments: Sequence[str]) -> int:
             if not in_sweep:
                 return
             codes.append(report(error))
-        if in_sweep and codes[-1]:
+        if os.getpid() != here and codes[-1]:
             raise _JobError(codes[-1])
 
     # Every sweeper calls this with the jobs that it is about to launch; Hydra's own composes them.
@@ -161,10 +162,8 @@ def _configured(arguments: Sequence[str]) -> int:
     except SystemExit as ended:  # --help, --hydra-help
         return ended.code if isinstance(ended.code, int) else 0
     except Exception as error:  # noqa: BLE001 - told apart there
-        if codes and isinstance(error, _JobError):
-            return max(codes)
         _raise_explained(error)
-    if faults:
+    if faults and not codes:
         raise faults[0]
     return max(codes, default=0)
 
@@ -216,13 +215,15 @@ def _refuse_impossible_jobs(sweeper: Any, batch: Sequence[Sequence[str]]) -> Non
 
 def _possible_place(asked: Settings) -> Path | None:
     """Where the bundle of what can be measured would lie; None where the time will name it."""
+    from kit.bundle.durable import require_writable
     from kit.bundle.writer import require_free
     from kit.runner.preflight import refuse_impossible
 
     refuse_impossible(asked.plan)
+    parent = Path(asked.output, asked.plan.submission.folder)
+    require_writable(parent)
     if asked.name is None:
         return None
-    parent = Path(asked.output, asked.plan.submission.folder)
     require_free(parent, asked.name)
     return parent / asked.name
 

@@ -56,7 +56,9 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option
     from kit.records import to_json
 
     if not path.exists():
-        raise UsageError(f"{path} does not exist")
+        raise UsageError(f"{path} does not exist", hint="name a bundle or a signed verdict")
+    if bundle is not None and not bundle.exists():
+        raise UsageError(f"--bundle {bundle} does not exist", hint="name the verdict's bundle")
     if path.is_dir() and (signer is not None or bundle is not None):
         raise UsageError("--signer and --bundle are for a verdict", hint=f"{path} is a folder")
     if not path.is_dir() and signer is None:

@@ -92,7 +92,7 @@ def test_no_bundle(gemm_kit, tmp_path, make, code, text):
 def test_no_such_path(gemm_kit):
     done = gemm_kit("check", "missing")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "gemm-kit: error: missing does not exist\n"
+    assert done.stderr == "gemm-kit: error: missing does not exist (name a bundle or a tree)\n"
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,30 @@ def test_wrong_use_writes_no_plan(tmp_path):
     assert not path.exists()
 
 
+@pytest.mark.parametrize("out", [".", "-"])
+def test_what_is_no_file_is_refused(out, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["plan", "suite=quick", "--out", out, "--force"]) == 2
+    assert f"--out {out} is no file (name a file" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_stdout_holds_the_plan_and_then_the_table(gemm_kit, tmp_path):
+    with (tmp_path / "both").open("wb") as both:
+        assert gemm_kit("plan", "suite=quick", "--out", "/dev/stdout", stdout=both).returncode == 0
+    text = (tmp_path / "both").read_text()
+    _, end = json.JSONDecoder().raw_decode(text)
+    assert text[end:].lstrip().startswith("case ")
+
+
+def test_a_gpus_estimate_says_that_the_plan_is_for_a_processor(capsys):
+    said = "The plan itself runs on a processor: backend=cuda measures a GPU."
+    assert main(["plan", "suite=quick", "--device", "H200 SXM"]) == 0
+    assert said in capsys.readouterr().out
+    assert main(["plan", "suite=quick", "--device", "H200 SXM", "backend=cuda"]) == 0
+    assert said not in capsys.readouterr().out
+
+
 def test_a_pipe_is_written_through_and_stays_one(tmp_path):
     path = tmp_path / "pipe"
     os.mkfifo(path)

@@ -112,8 +112,9 @@ def test_a_sweep_goes_on_after_a_fault_and_ends_with_the_worst_code(unmeasured, 
     done = unmeasured("run", "-m", "seed=6,1,0", "workload=square_256")
     assert done.returncode == 6
     assert done.stdout == "bundle: submissions/seed-1\nbundle: submissions/seed-0\n"
-    assert "gemm-kit: error: nothing was measured (free the GPU)\n" in done.stderr
+    assert done.stderr.count("gemm-kit: error: nothing was measured (free the GPU)\n") == 1
     assert "Traceback" not in done.stderr
+    assert "Error executing job" not in done.stderr  # as Hydra would, with no problem or remedy
     assert plan_of(tmp_path / "submissions/seed-1").overrides == ("seed=1", "workload=square_256")
 
 
@@ -146,6 +147,10 @@ def test_a_clean_sweep_ends_with_0(unmeasured):
         (["name=a,B"], "name=B: bundle name 'B' will not do"),
         (["name=a,there"], "name=there: submissions/open/unnamed/this-machine/there exists"),
         (["hydra.sweeper.max_batch_size=null", "seed=0,-1"], "seed=-1: seed is -1"),
+        (
+            ["seed=0", "output=here,/dev/null/x"],
+            "seed=0 output=/dev/null/x: /dev/null is no folder",
+        ),
     ],
 )
 def test_a_sweep_is_refused_before_its_first_job_is_measured(sweep, line, unmeasured, tmp_path):
@@ -154,6 +159,12 @@ def test_a_sweep_is_refused_before_its_first_job_is_measured(sweep, line, unmeas
     done = unmeasured("run", "-m", *sweep)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert done.stderr.startswith(f"gemm-kit: error: {line}")
+
+
+def test_an_empty_output_is_refused(unmeasured):
+    done = unmeasured("run", "output=")
+    line = "gemm-kit: error: output is empty (name a folder; output=. is the one you are in)\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", line)
 
 
 def test_jobs_of_a_sweep_may_have_one_name_in_several_places(unmeasured):
