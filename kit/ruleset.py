@@ -74,7 +74,7 @@ class Ruleset:
     # a window less.
     profiling_margin: float = 1.05
     # The idle phase lasted the plan's time and 7 ms more at most in 147 H200 tests, never less.
-    idle_beyond_plan_s: float = 0.05
+    idle_beyond_plan_s: float = 0.1
     idle_short_of_plan_s: float = 0.001
     # Idle again: power within a tenth of the baseline (or 10 W), temperature within 12 degrees.
     idle_power_excess: float = 0.10
@@ -116,15 +116,15 @@ class Ruleset:
     planned_launches_difference: float = 0.003
     # The host slope launches N whole calls that last a second by the windows' mean period. In less
     # a power-capped clock wanders by 3 %. It takes four such spans: N to wake the device, N, and
-    # 2N. The closed division wants it exactly; in the open one N was 3.9 % and a call more at most
-    # where 14 H200 tests planned it by the warm-up.
+    # 2N. The closed division wants it exactly. In the open one 14 H200 tests planned it by the
+    # warm-up, 3.9 % and a call more at most; measured again, they will not need this.
     slope_s: float = 1.0
     slope_spans: int = 4
     slope_launches_difference: float = 0.04
     # From the last window to the cool-down nothing runs but the slope: 37 ms apart at most in 135
     # H200 tests, and 103 ms in twelve of 128^3, whose calls take 78 ms each. Beside these a call's
     # own time is allowed.
-    slope_gap_difference: float = 0.005
+    slope_gap_difference: float = 0.01
     slope_gap_s: float = 0.025
     # From the idle phase's end to the first launch: 11 ms at most in 80 H200 tests, where 5,760
     # buffers were waited for; twice as many, by a host half as fast, take 44.
@@ -136,7 +136,7 @@ class Ruleset:
     # How long the load lasted by the energy counter, over how long by its marks, and over what its
     # windows and the slope take: 0.06 s apart at most in 126 H200 tests of 13 to 49 s, 0.07 in one
     # whose counter ran ahead for a while. A load that draws little over the device at rest is known
-    # as much worse as that is: 0.11 s in nine tests of 128^3, which draw 9 to 15 % more.
+    # as much worse: 0.11 s in nine tests of 128^3.
     load_length_s: float = 0.1
     load_rest_difference: float = 0.01
     # Seconds of the counter's steps that tell the power under load beside each edge.
@@ -147,8 +147,11 @@ class Ruleset:
     load_tail_s: float = 0.3
     # The device is at rest so long after the load's end.
     load_falls_s: float = 0.5
-    # Where the load draws less than this over idle, power has no edges: 128^3 does by 9 % and more.
-    power_edge_share: float = 0.08
+    # Where the load draws less than this over idle, its edges drown: at rest a device drew up to
+    # 5 % more at one moment than at another. 256^3 draws 31 % more.
+    power_edge_share: float = 0.2
+    # Energy tells the length of a weaker load too: 128^3 draws 9 to 15 % more.
+    load_energy_share: float = 0.08
     # Less than this over idle neither warms a device for certain nor tells of tests between runs.
     load_share: float = 0.5
     # The bit of the power cap: never in the half second before the first launch, and until 575 ms

@@ -16,7 +16,7 @@ from kit.bundle.manifest import (
 )
 from kit.bundle.writer import BundleWriter
 from kit.evidence import environment_digest
-from kit.timeline import window_edges
+from kit.timeline import host_lead_ns, window_edges
 from kit.trace import PROFILING, TABLES, Table
 
 
@@ -190,9 +190,11 @@ def with_lead(bundle, case, number, lead_ns):
     """
     run = next(run for run in bundle.cases[case].runs if run.document.number == number)
     timing = run.document.timing
-    edges = window_edges(timing, run.tables["windows.csv"])
+    windows = run.tables["windows.csv"]
+    edges = window_edges(timing, windows)
     starts = np.maximum(edges[:-1] - lead_ns, timing.start.after_ns)
-    ends = np.maximum.accumulate(np.maximum(edges[1:] - lead_ns, starts))
+    ended = host_lead_ns(timing, windows) + windows["enqueue_end_ns"]
+    ends = np.maximum.accumulate(np.maximum(ended - lead_ns, starts))
     starts[1:] = np.maximum(starts[1:], ends[:-1])
     bundle = with_column(bundle, case, number, "windows.csv", "enqueue_start_ns", lambda _: starts)
     return with_column(bundle, case, number, "windows.csv", "enqueue_end_ns", lambda _: ends)

@@ -51,7 +51,8 @@ def require_writable(folder: Path) -> None:
     Raises:
         UsageError: the nearest folder above it that exists cannot be written, or is a file.
     """
-    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    folders = (folder, *folder.absolute().parents)
+    there = next(place for place in folders if os.path.exists(place))  # noqa: PTH110 - never raises
     if not there.is_dir():
         raise UsageError(f"{there} is no folder", hint=_REMEDIES[errno.ENOTDIR])
     if not os.access(there, os.W_OK | os.X_OK):

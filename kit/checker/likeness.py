@@ -24,14 +24,14 @@ _FEWEST = 20
 _MOST = 256
 """Changes compared, 25 s of readings: enough to tell runs apart, and a bound for many of them."""
 _OWN_SHIFT = 5
-"""From half a second on a run may be like itself: what is smooth is so at once, and no swing."""
+"""Half a second, or five windows, later a run may be like itself. What is smooth is so at once."""
 _AT_ONCE = 2**18
 """Numbers of one array while shifts are compared: all of a few runs together, one of hundreds."""
 _WINDOWS = "duration_ns"
+_POWER_COLUMNS = ("power_instant_mw", "power_average_mw")
 _TELEMETRY = (
     (CLOCKS.file, "graphics_mhz"),
-    (POWER.file, "power_instant_mw"),
-    (POWER.file, "power_average_mw"),
+    *((POWER.file, column) for column in _POWER_COLUMNS),
 )
 
 _NAMES = (_WINDOWS, *(column for _, column in _TELEMETRY))
@@ -52,9 +52,9 @@ class Likeness:
 def likenesses(runs: Sequence[RunEvidence], rules: Ruleset) -> Iterator[Likeness]:
     """Pairs of runs of which two series or more correlate beyond the limit at one shift.
 
-    And by so much more than the two do with themselves, by the geometric mean, half a second apart
-    or more, or nearly wholly. Shifts are whole steps of the grid (for windows, whole windows), up
-    to the edition's seconds either way.
+    And by the edition's margin more than the two do with themselves, by the geometric mean, half a
+    second or five windows apart or more; or nearly wholly. Shifts are whole steps of the grid (for
+    windows, whole windows), up to the edition's seconds either way.
     """
     if len(runs) < 2:
         return
@@ -127,6 +127,9 @@ def _changes(run: RunEvidence) -> dict[str, NDArray[np.float64]]:
         table = run.tables.get(file)
         if table is not None and column in table and len(table) and end_ns > start_ns:
             found[column] = _sampled(table, column, np.arange(start_ns, end_ns, _GRID_NS))
+    instant, average = (found.get(column) for column in _POWER_COLUMNS)
+    if instant is not None and average is not None and np.array_equal(instant, average):
+        del found["power_average_mw"]  # one register under both names is one series
     return {name: np.diff(values)[:_MOST] for name, values in found.items()}
 
 

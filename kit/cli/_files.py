@@ -4,6 +4,7 @@ import os
 import stat
 import sys
 from pathlib import Path
+from typing import TextIO
 
 
 def is_stream(path: Path) -> bool:
@@ -12,28 +13,33 @@ def is_stream(path: Path) -> bool:
         found = path.stat()
     except OSError:
         return False
-    return _is_stdout(path) or not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode))
+    is_other = not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode))
+    return is_other or _standard(found) is not None
 
 
-def _is_stdout(path: Path) -> bool:
-    return os.path.samestat(path.stat(), os.fstat(1))
+def _standard(found: os.stat_result) -> TextIO | None:
+    """The stream of this process that goes there, if one does."""
+    streams = ((1, sys.stdout), (2, sys.stderr))
+    return next((s for number, s in streams if os.path.samestat(found, os.fstat(number))), None)
 
 
 def write_file(path: Path, data: bytes) -> None:
     """Write all of it or leave the old file, so that a reader never sees half of it.
 
     Raises:
-        UnwritableError: the file cannot be written.
-        OSError: a stream cannot, or its reader has left.
+        UnwritableError: it cannot be written.
+        OSError: stdout or stderr cannot, or its reader has left.
     """
-    from kit.bundle.durable import replace
+    from kit.bundle.durable import replace, writable
 
     if not is_stream(path):
         replace(path.resolve(), data)  # a link stays a link
-    elif _is_stdout(path):  # a file opened anew would be at another place than what is printed
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        sys.stdout.flush()
-    else:
-        with path.open("ab") as stream:
-            stream.write(data)
+        return
+    standard = _standard(path.stat())
+    if standard is not None:  # opened anew it would be at another place than what is printed
+        standard.flush()
+        standard.buffer.write(data)
+        standard.flush()
+        return
+    with writable(path), path.open("ab") as stream:
+        stream.write(data)

@@ -37,7 +37,7 @@ from kit.system import GpuAddress, device_lock, gpus, hide_uuids, select
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a plan: the sealed bundle and the command's exit code, which is the verdict's.
+    """What became of a plan: the sealed bundle, and the exit code that its verdict makes.
 
     `interrupted` where the operator cut it short.
     """

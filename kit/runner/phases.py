@@ -17,6 +17,7 @@ from kit.plan import Phases
 from kit.ruleset import Ruleset
 from kit.stability import IDLE_NS, SETTLE_NS, is_idle, is_settled, level, settling
 from kit.telemetry.sampler import Sampler
+from kit.timeline import slope_calls
 from kit.timing import Clock, Timer
 from kit.trace import CLOCKS, POWER, PROFILING, WARM_UP, Table
 
@@ -155,7 +156,7 @@ def profile(loop: Loop, phases: Phases, windows: int, period_ns: float, rules: R
 
 def host_slope(loop: Loop, period_ns: float, rules: Ruleset) -> Control:
     """T(2N) - T(N) by the host clock: the constant start-up and wake-up cancel."""
-    calls = loop.calls(rules.slope_s * 1e9 / period_ns)
+    calls = slope_calls(period_ns, loop.per_call, rules.slope_s)
 
     def span_ns(calls: int) -> int:
         loop.backend.drain()

@@ -32,7 +32,7 @@ from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
 from kit.gpu_registers import registers_of
 from kit.kernels import kernel_figures
 from kit.ruleset import Ruleset
-from kit.timeline import anchored_span_ns, mean_period_ns, profiling_lead_ns
+from kit.timeline import lead_slack_ns, mean_period_ns, profiling_lead_ns
 from kit.trace import WINDOWS
 
 
@@ -72,8 +72,7 @@ def _pilot(run: MeasuredRun, pilot_ns: int, rules: Ruleset) -> Iterator[Finding]
 def _lead(run: MeasuredRun, rules: Ruleset, severity: Severity) -> Iterator[Finding]:
     profiling, windows = run.profiling_windows(), run.table(WINDOWS.file)
     period_ns = mean_period_ns(profiling)
-    _, width_ns = anchored_span_ns(run.document.timing)
-    slack_ns = min(width_ns, 2 * round(rules.anchor_width_s * 1e9))
+    slack_ns = lead_slack_ns(run.document.timing, rules.anchor_width_s)
     middle_ns = profiling_lead_ns(run.document.timing, windows)
     most_ns = profiling_lead_ns(run.document.timing, windows, rules.lead_share)
     place = run.at("column enqueue_end_ns in profiling", WINDOWS.file)

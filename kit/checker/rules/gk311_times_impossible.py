@@ -30,7 +30,7 @@ from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, rule
 from kit.checker.runs import MeasuredRun, judge_runs
 from kit.ruleset import Ruleset
-from kit.timeline import anchored_span_ns, device_span_ns, host_lead_ns, mean_period_ns
+from kit.timeline import device_span_ns, host_lead_ns, lead_slack_ns, mean_period_ns
 from kit.trace import TELEMETRY_TABLES, WINDOWS, Table
 
 
@@ -89,13 +89,13 @@ def _enqueues(run: MeasuredRun, windows: Table) -> Iterator[Finding]:
 
 
 def _leads(run: MeasuredRun, windows: Table, rules: Ruleset) -> Iterator[Finding]:
-    _, width_ns = anchored_span_ns(run.document.timing)
+    slack_ns = lead_slack_ns(run.document.timing, rules.anchor_width_s)
     leads_ns = host_lead_ns(run.document.timing, windows)
     call_ns = run.document.executable.gemms_per_call * mean_period_ns(run.profiling_windows())
-    most_ns = round(rules.most_calls_ever_ahead * call_ns) + width_ns
-    for row in np.flatnonzero((leads_ns < -width_ns) | (leads_ns > most_ns))[:1]:
+    most_ns = round(rules.most_calls_ever_ahead * call_ns) + slack_ns
+    for row in np.flatnonzero((leads_ns < -slack_ns) | (leads_ns > most_ns))[:1]:
         place = run.at(f"row {row + 1}: enqueue_end_ns", WINDOWS.file)
-        required = f"{-width_ns} to {most_ns} ns, of {rules.most_calls_ever_ahead} calls"
+        required = f"{-slack_ns} to {most_ns} ns, of {rules.most_calls_ever_ahead} calls"
         yield Finding(place, f"{leads_ns[row]} ns before the device ended the window", required)
 
 

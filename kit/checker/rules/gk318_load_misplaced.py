@@ -25,7 +25,6 @@ Fails: the same slope and 4.9 s; or 500 W half a second after the cool-down bega
 a second after it.
 """
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -40,6 +39,7 @@ from kit.stability import IDLE_NS, level
 from kit.timeline import (
     mean_period_ns,
     share_with,
+    slope_calls,
     within,
 )
 from kit.trace import CLOCKS, POWER, place_of
@@ -75,7 +75,7 @@ def _slope(run: MeasuredRun, rules: Ruleset, *, exactly: bool) -> Iterator[Findi
         raise Unproven("control host_slope is missing")
     period_ns = mean_period_ns(run.profiling_windows())
     per_call = run.document.executable.gemms_per_call
-    wanted = math.ceil(rules.slope_s * 1e9 / period_ns / per_call) * per_call
+    wanted = slope_calls(period_ns, per_call, rules.slope_s) * per_call
     allowed = 0 if exactly else rules.slope_launches_difference * wanted + per_call
     if abs(slope.launches - wanted) > allowed:
         required = f"{wanted} within {allowed:.0f}: {rules.slope_s:g} s by the windows"

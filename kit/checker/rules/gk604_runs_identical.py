@@ -5,9 +5,9 @@ No two measured runs of the bundle share, value for value, the durations of thei
 starts of their traced kernels, or a power or clock series of more than 20 readings that moves. Of
 the ups and downs of windows, clock, power and its average, no two of one case move alike in both
 runs: two series that correlate by more than the edition's figure at the same shift, of seconds
-either way, are too many. Where both runs are about as much like themselves, half a second later or
-more, only what agrees nearly wholly counts. No two runs, of whatever cases, share a stretch of 16
-steps of power, and no run repeats a stretch of its own windows.
+either way, are too many. Where both runs are about as much like themselves, half a second or five
+windows later or more, only what agrees nearly wholly counts. No two runs, of whatever cases, share
+a stretch of 16 steps of power, and no run repeats a stretch of its own windows.
 
 ## Why it matters
 Nanoseconds and milliwatts of two real runs never agree throughout. Equal series mean that one run

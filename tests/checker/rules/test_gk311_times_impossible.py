@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -90,6 +92,38 @@ def test_a_window_is_handed_over_before_it_ends_and_not_too_early(first, calls, 
     bundle = with_column(honest_gpu(), GUIDELINE, 1, "windows.csv", "enqueue_end_ns", change)
     found = [entry for entry in findings(CODE, bundle) if "enqueue_end_ns" in entry.place]
     assert bool(found) == (wanted == "fail")
+
+
+def handed_over(bundle, ends_ns):
+    """The guideline's first run whose windows are handed over then; the host's clock otherwise."""
+    return with_column(bundle, GUIDELINE, 1, "windows.csv", "enqueue_end_ns", lambda _: ends_ns)
+
+
+def test_a_hosts_clock_that_is_slewed_moves_no_lead():
+    """By 500 in a million, as a time service does: 8 ms of 17 s, with a lead of 20 us."""
+    run = honest_gpu().cases[GUIDELINE].runs[0]
+    edges = window_edges(run.document.timing, run.tables["windows.csv"])
+    late_ns = np.rint((edges - edges[0]) * 5e-4).astype(np.int64)
+    bundle = handed_over(honest_gpu(), edges[1:] + late_ns[1:] - 20_000)
+    assert found_leads(bundle)
+
+    def slewed(end):
+        by_ns = int(late_ns[-1])
+        return replace(end, before_ns=end.before_ns + by_ns, after_ns=end.after_ns + by_ns)
+
+    assert not found_leads(with_field(bundle, GUIDELINE, 1, "timing.end", slewed))
+
+
+def test_only_events_tell_how_far_ahead_the_host_was():
+    run = honest_gpu().cases[GUIDELINE].runs[0]
+    edges = window_edges(run.document.timing, run.tables["windows.csv"])
+    bundle = handed_over(honest_gpu(), edges[1:] + 1_000_000)
+    assert found_leads(bundle)
+    assert not found_leads(with_field(bundle, GUIDELINE, 1, "timing.method", "host_clock"))
+
+
+def found_leads(bundle):
+    return [found for found in findings(CODE, bundle) if "before the device ended" in found.found]
 
 
 def test_the_first_launch_follows_the_drained_moment():

@@ -24,6 +24,8 @@ from bundles import (
 from forgeries import shortened
 from forms import SUBMISSIONS
 from kit.bundle.reader import parse, read_container
+from kit.stability import level
+from kit.timeline import profiling_interval
 from kit.trace import Table
 
 CODE = "GK321"
@@ -96,6 +98,63 @@ def test_a_load_that_draws_a_third_more_than_rest_has_a_length_too(later_s, want
         bundle, case, 1, "phases.cool_down_start_ns", lambda t: t + round(later_s * 1e9)
     )
     assert outcome(CODE, moved) == wanted
+
+
+def weaker(run, share, idle=1.0):
+    """The run with a load that draws so little over the device at rest, the idle phase `idle`."""
+    phases = run.document.phases
+    power, energy = run.tables["power.csv"], run.tables["energy.csv"]
+    rest_mw = level(power, phases.idle_start_ns, phases.idle_end_ns).power_mw
+    factor = share * rest_mw / (level(power, *under_load(run)).power_mw - rest_mw)
+    drawn = rest_mw + factor * (power["power_instant_mw"] - rest_mw)
+    drawn[power["t_ns"] < phases.idle_end_ns] *= idle
+    spent = energy["energy_mj"] - energy["energy_mj"][0]
+    rested = rest_mw * (energy["t_ns"] - energy["t_ns"][0]) * 1e-9
+    columns = {"energy_mj": rested + factor * (spent - rested)}
+    return replace(
+        run,
+        tables=run.tables
+        | {
+            "power.csv": Table(power.columns | {"power_instant_mw": drawn.astype(np.int64)}),
+            "energy.csv": Table(
+                energy.columns | {name: v.astype(np.int64) for name, v in columns.items()}
+            ),
+        },
+    )
+
+
+def under_load(run):
+    return profiling_interval(run.document.timing, run.tables["windows.csv"])
+
+
+@pytest.mark.parametrize(
+    ("share", "later_s", "wanted"),
+    [(0.1, 0.15, "pass"), (0.1, 0.25, "fail"), (0.3, 0.15, "fail"), (0.07, 0.25, "pass")],
+)
+def test_a_weaker_load_is_known_less_exactly(share, later_s, wanted):
+    """By a hundredth of the power at rest over what the load draws beyond it, in seconds."""
+    case = "square_256-bf16-nn"
+    bundle = with_run(
+        parse(read_container(SUITE)), case, 1, lambda run: weaker(run, share), derive=False
+    )
+    moved = with_field(
+        bundle, case, 1, "phases.cool_down_start_ns", lambda t: t + round(later_s * 1e9)
+    )
+    assert outcome(CODE, moved) == wanted
+
+
+def test_an_idle_phase_that_draws_as_much_as_the_load_proves_nothing():
+    bundle = with_run(
+        parse(read_container(SUITE)), "square_256-bf16-nn", 1,
+        lambda run: weaker(run, 0.1, idle=1.12), derive=False,
+    )  # fmt: skip
+    found = result(CODE, bundle)
+    assert (found.outcome, "draws as much" in found.reason) == ("unproven", True)
+
+
+def test_without_a_slope_the_windows_tell_no_length():
+    bundle = with_field(honest_gpu(), DECODE, 1, "timing.controls", lambda controls: controls[:1])
+    assert "host_slope is missing" in result(CODE, bundle).reason
 
 
 @pytest.mark.parametrize("ahead_mj", [60_000, -60_000])

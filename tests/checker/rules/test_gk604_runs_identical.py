@@ -299,6 +299,31 @@ def test_a_copy_of_a_swinging_run_is_more_like_it_than_it_is_like_itself():
     assert set(like.series) == {"power_instant_mw", "power_average_mw"}
 
 
+@pytest.mark.parametrize(("over", "wanted"), [(-1e-3, True), (1e-3, False)])
+def test_two_runs_share_the_geometric_mean_of_their_swings(over, wanted, monkeypatch):
+    runs = replicate_of_the_first(honest_gpu(), 1).cases[GUIDELINE].runs[:2]
+    rules = replace(RULES, run_correlation=0.0, run_correlation_certain=2.0)
+    monkeypatch.setattr(likeness, "_own_correlations", lambda *_: np.zeros(2))
+    (like,) = likenesses(runs, rules)
+    mean = like.correlation - RULES.run_correlation_beyond_own + over
+    monkeypatch.setattr(
+        likeness, "_own_correlations", lambda *_: np.array([mean / 1.05, mean * 1.05])
+    )
+    found = list(likenesses(runs, rules))
+    assert any(entry.correlation == like.correlation for entry in found) == wanted
+
+
+def test_one_register_under_two_names_is_one_series():
+    runs = []
+    for run in honest_gpu().cases[GUIDELINE].runs[:2]:
+        power = run.tables["power.csv"]
+        both = Table(power.columns | {"power_average_mw": power["power_instant_mw"]})
+        runs.append(replace(run, tables=run.tables | {"power.csv": both}))
+    anything = replace(RULES, run_correlation=-0.99, run_correlation_certain=-2.0)
+    (like,) = likenesses(runs, anything)
+    assert not set(like.series) >= {"power_instant_mw", "power_average_mw"}
+
+
 def drifting(run, by_ns, noise):
     """The run with a power that drifts smoothly, in all alike but for smooth noise."""
     power = run.tables["power.csv"]
@@ -307,8 +332,10 @@ def drifting(run, by_ns, noise):
     smooth = [np.convolve(draw, np.bartlett(14), "same").cumsum() for draw in draws]
     drift, *own = (series[steps - steps.min()] for series in smooth)
     columns = {
-        name: np.rint(300_000 + 1_000 * (drift + noise * each)).astype(np.int64)
-        for name, each in zip(("power_instant_mw", "power_average_mw"), own, strict=True)
+        name: np.rint(300_000 + size * (drift + noise * each)).astype(np.int64)
+        for name, size, each in zip(
+            ("power_instant_mw", "power_average_mw"), (1_000, 900), own, strict=True
+        )
     }
     return replace(run, tables=run.tables | {"power.csv": Table(power.columns | columns)})
 
