@@ -91,16 +91,15 @@ def test_the_first_launch_follows_the_idle_phase(later_ms, wanted):
 
 
 @pytest.mark.parametrize(
-    ("later_ms", "wanted"), [(-60, "pass"), (-61, "fail"), (75, "pass"), (76, "fail")]
+    ("later_ms", "wanted"), [(-135, "pass"), (-136, "fail"), (150, "pass"), (151, "fail")]
 )
 def test_the_time_after_the_windows_is_the_edge(later_ms, wanted):
-    """Four spans of 314 launches last 4.008 s, the time 8 ms less; 68 ms are allowed."""
+    """Four spans of 314 launches last 4.008 s, the time 8 ms less; 143 ms are allowed."""
     bundle = with_field(
         honest_gpu(), GUIDELINE, 1, "phases.cool_down_start_ns", lambda t: t + later_ms * 1_000_000
     )
     assert outcome(CODE, bundle) == wanted
-    if wanted == "fail":
-        assert changed(bundle) == {CODE: "fail"}
+    assert changed(bundle).keys() <= {CODE, "GK321"}
 
 
 @pytest.mark.parametrize(
