@@ -287,10 +287,10 @@ class Ruleset:
     # The host's cost of a call varies by a third between calls and hosts (42 to 70 µs in 8 H200
     # tests); what is left keeps the device busy meanwhile.
     dispatch_headroom: float = 0.7
-    # The pilot's GEMMs meet a rested device or one just awake: 0.84 to 1.03 times the windows'
-    # period in 48 H200 tests.
+    # The pilot's GEMMs meet a rested device or one just awake: 0.85 to 1.03 times the windows'
+    # period in 135 H200 tests. The fastest of the tuner's programs took 0.87 to 1.09 times it.
     pilot_period_least: float = 0.5
-    pilot_period_most: float = 2.0
+    pilot_period_most: float = 1.3
     # JAX lets the host run 32 calls ahead, the driver a thousand launches: an H200's windows showed
     # 28 GEMMs and more in flight where the host kept up (455 at 4096^3 in a device loop, each with
     # a memset), and 1.5 where it did not.

@@ -192,6 +192,12 @@ def launches_inflated(bundle):
     return _more_launches(bundle, 1.11)
 
 
+@manipulation("GK305", "M05", base="prefill")
+def launches_inflated_beyond_what_the_tuner_saw(bundle):
+    """Four launches in the time of three, of a kernel that is far from the speed of light."""
+    return runs(_more_launches(bundle, 4 / 3), slope_by_its_windows)
+
+
 @manipulation("GK311", "M22", variants={"x1.05": {"factor": 1.05}, "x1.1": {"factor": 1.1}})
 def more_launches_than_planned(bundle, factor):
     """More launches in the same time; a warm-up handed over early makes the plan ask for them."""

@@ -21,8 +21,8 @@ from bundles import (
 )
 from forgeries import launches_inflated
 from kit.ruleset import ruleset
-from kit.timeline import anchored_span_ns
-from kit.trace import Table
+from kit.timeline import anchored_span_ns, mean_period_ns, rows_of_phase
+from kit.trace import PROFILING, Table
 
 CODE = "GK305"
 SHARE = ruleset("2026.1").dispatch_headroom
@@ -47,7 +47,7 @@ def test_the_editions_share_of_a_whole_call_is_the_edge(case, gemms):
 
 
 @pytest.mark.parametrize(
-    ("factor", "wanted"), [(0.49, "fail"), (0.51, "pass"), (1.99, "pass"), (2.01, "fail")]
+    ("factor", "wanted"), [(0.49, "fail"), (0.51, "pass"), (1.29, "pass"), (1.31, "fail")]
 )
 @pytest.mark.parametrize("division", ["open", "closed"])
 def test_the_pilots_period_is_near_that_of_the_windows(division, factor, wanted):
@@ -58,6 +58,23 @@ def test_the_pilots_period_is_near_that_of_the_windows(division, factor, wanted)
     assert outcome(CODE, bundle) == wanted
     if wanted == "fail":
         assert changed(bundle) == {CODE: "fail"}
+
+
+@pytest.mark.parametrize(("factor", "wanted"), [(0.51, "pass"), (1.29, "pass"), (1.31, "fail")])
+def test_the_tuner_saw_the_program_run_as_fast(factor, wanted):
+    """Its fastest program took the windows' period; none of the others tells anything."""
+    period_ns = mean_period_ns(
+        rows_of_phase(honest_gpu().cases[GUIDELINE].runs[1].tables["windows.csv"], PROFILING)
+    )
+
+    def change(candidates):
+        return tuple(
+            replace(entry, period_ns=period_ns * factor * (1 + place))
+            for place, entry in enumerate(candidates)
+        )
+
+    bundle = with_field(honest_gpu(), GUIDELINE, 2, "dispatch.candidates", change)
+    assert outcome(CODE, bundle) == wanted
 
 
 def ahead(bundle, case, launches):
