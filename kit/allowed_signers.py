@@ -41,6 +41,7 @@ MTkAAABAdPsPoQvCfwuKVAN6FYqEJ9sQhApeA/fG+rTVwN348g1vQTgBfG7fPKtUUJR2XT
 yjFXoGJHKwF/gHIXTr5jQfCA==
 -----END SSH SIGNATURE-----
 """
+_LINE_OF_A_KEY = 'write: NAME namespaces="gemm-kit-bundle-v1" ssh-ed25519 AAAA...'
 
 
 def verify(
@@ -116,13 +117,15 @@ def prepared(signers: Signers) -> Signers:
 
 def _refuse_meaningless_lines(path: str, content: bytes) -> None:
     lines = content.split(b"\n")
+    if all(not line.strip() or line.lstrip().startswith(b"#") for line in lines):
+        raise UsageError(f"--allowed-signers {path}: names nobody", hint=_LINE_OF_A_KEY)
     for complaint in errors(ask(["find-principals", "-f", path], _PROBE, b"")):
         number, _, problem = complaint.removeprefix(f"{path}:").partition(":")
         # OpenSSH 9.2 complains about empty lines too, which its manual allows.
         if number.isdecimal() and lines[int(number) - 1].strip():
             raise UsageError(
                 f"--allowed-signers {path}: line {number}: {problem.strip()}",
-                hint='write: NAME namespaces="gemm-kit-bundle-v1" ssh-ed25519 AAAA...',
+                hint=_LINE_OF_A_KEY,
             )
 
 
