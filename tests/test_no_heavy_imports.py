@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bundles import honest_gpu, write
+from keys import listing, make_key
 
 FORBIDDEN = {"jax", "jaxlib", "pynvml", "hydra", "omegaconf", "yaml"}
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[1])}
@@ -60,8 +61,7 @@ def test_help_needs_no_library(code):
 def test_the_parent_reads_no_bundle(tmp_path):
     """Whatever parses foreign bytes lives in the worker process."""
     folder = write(honest_gpu(), tmp_path / "bundle")
-    nobody = tmp_path / "allowed_signers"
-    nobody.write_text("# nobody\n")
-    arguments = ["check", str(folder), "--allowed-signers", str(nobody)]
+    somebody = listing(tmp_path / "allowed_signers", ("somebody", "", make_key(tmp_path / "key")))
+    arguments = ["check", str(folder), "--allowed-signers", str(somebody)]
     loaded = loaded_by(f"from kit.cli import main\nassert main({arguments!r}) == 0")
     assert not loaded & {*FORBIDDEN, "numpy", "jsonschema"}
