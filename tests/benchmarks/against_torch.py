@@ -1,13 +1,14 @@
 """A bundle's programs against torch on this GPU, in turn: time ratios.
 
-    python tests/benchmarks/against_torch.py BUNDLE... [--json FILE]
+    python tests/benchmarks/against_torch.py BUNDLE... [--case ID]... [--json FILE]
 
 For each case a process launches the bundle's program as its runs did, and another one torch in a
 CUDA graph over as many buffer sets (`entrant.py`). They take turns, second by second, so that both
 meet the same card in the same state; torch launched eagerly comes after them. A ratio above 1 means
 that the kit's launches were faster, by medians. The card may be another one than the bundle's.
-Batched cases and those of number formats that torch has no product for are left out. `--json` keeps
-what FILE says of other cases.
+Batched cases and those of number formats that torch has no product for are left out, with `--case`
+all but those named. `--json` keeps what FILE says of other cases; `kernel` is that of the bundle's
+first trace.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from pathlib import Path
 
 from kit.bundle.reader import parse, read_container
 from kit.checker.recomputed import recompute
+from kit.kernels import kernel_figures
 from kit.runner.process import steered
 
 ENTRANT = Path(__file__).with_name("entrant.py")
@@ -112,22 +114,29 @@ def race(given):
     }
 
 
-def raced(path):
+def raced(path, wanted):
     """A row, or why there is none, for each case that was measured and torch has a product for."""
     for case in recompute(parse(read_container(path))):
         compared = case.case.number_format in TORCH_FORMATS and case.case.workload.batch == 1
+        if wanted and case.case.id not in wanted:
+            continue
         if not compared or case.metrics.period_ns is None:
             continue
+        evidence = case.runs[0].run.evidence
+        kernels = kernel_figures(evidence.trace, evidence.tables)
         with tempfile.TemporaryDirectory(prefix="gemm-kit-benchmark-") as folder:
             try:
-                yield race(specification(case, Path(folder)))
+                row = race(specification(case, Path(folder)))
             except EntrantError as error:
                 yield error
+            else:
+                yield row | {"kernel": kernels and kernels.gemm_name, "torch": version("torch")}
 
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("bundles", type=Path, nargs="+")
+    arguments.add_argument("--case", action="append", default=[])
     arguments.add_argument("--json", type=Path)
     given = arguments.parse_args()
     rows = {}
@@ -136,12 +145,11 @@ def main():
     fresh, failed = [], False
     print(f"{'case':38} {'kit µs':>9} {'graph µs':>9} {'ratio':>6} {'eager µs':>9} {'ratio':>6}")
     for path in given.bundles:
-        for row in raced(path):
+        for row in raced(path, given.case):
             if isinstance(row, EntrantError):
                 print(row, file=sys.stderr)
                 failed = True
                 continue
-            row["torch"] = version("torch")
             fresh.append(row)
             rows[row["case"]] = row
             print(

@@ -16,8 +16,7 @@ from kit.bundle.reader import parse, read_container
 from kit.checker.headline import headline
 from kit.checker.recomputed import recompute
 from kit.errors import BundleError
-from kit.kernels import figures
-from kit.trace import KERNELS
+from kit.kernels import kernel_figures
 
 
 def rows(path):
@@ -34,8 +33,7 @@ def rows(path):
             continue
         figured = shown_by_check[case.case.id]
         document, evidence = case.runs[0].run.document, case.runs[0].run.evidence
-        traced = evidence.trace and evidence.trace.status == "ok"
-        kernels = figures(evidence.trace.names, evidence.tables[KERNELS.file]) if traced else None
+        kernels = kernel_figures(evidence.trace, evidence.tables)
         yield {
             "case": case.case.id,
             "device": devices[runs[0].device],
@@ -53,6 +51,7 @@ def rows(path):
                 default=None,
             ),
             "replicate_range": figured.replicate_range,
+            "kernel": kernels and kernels.gemm_name,
             "gap_us": kernels and kernels.gap_median_ns / 1e3,
             "gap_share": kernels and kernels.gap_share,
         }
