@@ -8,7 +8,7 @@ IMPOSSIBLE = {
     "timing/everything_inflated_consistently-x1.1": (
         (
             "A run that is invented as a whole, a tenth faster in every figure, is one of a better"
-            " part; speed of light, 6 to 45 % above honest H200 results at 4096 cubed and further"
+            " part; speed of light, 6 to 32 % above honest H200 results at 4096 cubed and further"
             " above those of small problems, is the only bound."
         ),
         "audit; GK502 beyond that.",

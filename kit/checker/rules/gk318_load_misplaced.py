@@ -2,12 +2,12 @@
 
 ## What it checks
 The first launch follows the idle phase within the edition's part of a second. Between the last
-drained moment and the start of the cool-down the device did nothing but the host slope: so many
-launches as last a second at the windows' mean period, exactly in the closed division, in the
-edition's number of spans. Where the registers of the GPU are known and the load draws clearly more
-than the device at rest, before or after it, its power rises just after the first launch and falls
-just as the cool-down starts; without `power_instant_mw` that is unproven. Where the power cap holds
-it in nearly every sample, no event bits say so just before the load or well after it.
+drained moment and the start of the cool-down the device did nothing but the host slope: exactly so
+many launches as last a second at the windows' mean period, in the edition's number of spans. Where
+the registers of the GPU are known and the load draws clearly more than the device at rest, before
+or after it, its power rises just after the first launch and falls just as the cool-down starts;
+without `power_instant_mw` that is unproven. Where the power cap holds it in nearly every sample, no
+event bits say so just before the load or well after it.
 
 ## Why it matters
 Windows that were shortened leave time over: in front of the first launch, in front of the
@@ -53,7 +53,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     def judge(run: MeasuredRun) -> Iterator[Finding]:
         yield from _start(run, rules)
         if run.document.timing.method == "cuda_events":
-            yield from _slope(run, rules, exactly=bundle.plan.submission.division == "closed")
+            yield from _slope(run, rules)
         if registers_of(run.device) is not None:
             yield from _cap(run, rules)
             yield from _edges(run, rules)
@@ -69,16 +69,15 @@ def _start(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
         yield Finding(run.at("timing.start"), found, required)
 
 
-def _slope(run: MeasuredRun, rules: Ruleset, *, exactly: bool) -> Iterator[Finding]:
+def _slope(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
     slope = run.control("host_slope")
     if slope is None:
         raise Unproven("control host_slope is missing")
     period_ns = mean_period_ns(run.profiling_windows())
     per_call = run.document.executable.gemms_per_call
     wanted = slope_calls(period_ns, per_call, rules.slope_s) * per_call
-    allowed = 0 if exactly else rules.slope_launches_difference * wanted + per_call
-    if abs(slope.launches - wanted) > allowed:
-        required = f"{wanted} within {allowed:.0f}: {rules.slope_s:g} s by the windows"
+    if slope.launches != wanted:
+        required = f"{wanted}: {rules.slope_s:g} s by the windows"
         place = run.at("timing.controls.host_slope")
         yield Finding(place, f"{slope.launches} launches", required)
     phases, timing = run.document.phases, run.document.timing

@@ -42,10 +42,6 @@ def slope(bundle, launches):
     return with_field(bundle, GUIDELINE, 1, "timing.controls", change)
 
 
-def launches_refused(bundle):
-    return any("by the windows" in finding.required for finding in findings(CODE, bundle))
-
-
 @pytest.mark.parametrize("bundle", honest_on_gpus())
 def test_honest(bundle):
     assert outcome(CODE, bundle) == "pass"
@@ -70,15 +66,12 @@ def test_a_cool_down_that_follows_the_windows_still_draws_power():
     assert any("power falls" in finding.found for finding in findings(CODE, bundle))
 
 
-def test_time_left_over_cannot_be_given_to_the_slope():
-    """Of 314 launches 13 more in the open division, a call and 4 %; none in the closed one."""
-    for launches in (313, 315):
-        assert launches_refused(slope(honest_gpu("closed"), launches / 314))
-    longer = slope(honest_gpu(), 1.1)
-    assert outcome(CODE, longer) == "fail"
-    assert "by the windows" in findings(CODE, longer)[0].required
-    assert not launches_refused(slope(honest_gpu(), 327 / 314))
-    assert launches_refused(slope(honest_gpu(), 328 / 314))
+@pytest.mark.parametrize("division", ["open", "closed"])
+@pytest.mark.parametrize(("launches", "wanted"), [(313, "fail"), (314, "pass"), (315, "fail")])
+def test_time_left_over_cannot_be_given_to_the_slope(division, launches, wanted):
+    bundle = slope(honest_gpu(division), launches / 314)
+    assert outcome(CODE, bundle) == wanted
+    assert all("by the windows" in finding.required for finding in findings(CODE, bundle))
 
 
 @pytest.mark.parametrize(("later_ms", "wanted"), [(98, "pass"), (101, "fail")])
