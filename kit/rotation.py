@@ -57,6 +57,11 @@ def sets_per_call(mode: DispatchMode, sets: int) -> int:
     return -(-sets // chunks)
 
 
+def calls_for(launches: float, per_call: int) -> int:
+    """Calls of so many GEMMs that make at least so many launches, and at least one."""
+    return max(1, math.ceil(launches / per_call))
+
+
 def trips_per_call(mode: DispatchMode) -> int:
     """How often one call goes through its sets."""
     return LOOP_TRIPS if mode == "device_loop" else 1

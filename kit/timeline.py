@@ -5,8 +5,6 @@ CLOCK_MONOTONIC at the two moments when the device was drained; every window edg
 windows' own durations.
 """
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -91,7 +89,7 @@ def mean_period_ns(windows: Table) -> float:
 def host_lead_ns(timing: TimingRecord, windows: Table) -> NDArray[np.int64]:
     """How long before the device ended each window the host had handed over its last launch.
 
-    Negative or short where the device waited for the host. The device's timer and the host's clock
+    Short where the device waited for the host. The device's timer and the host's clock
     may drift apart, so that both anchors hold the edges; off by no more than the anchors' widths.
     """
     edges = window_edges(timing, windows)
@@ -105,11 +103,6 @@ def host_lead_ns(timing: TimingRecord, windows: Table) -> NDArray[np.int64]:
 def lead_slack_ns(timing: TimingRecord, width_s: float) -> int:
     """How far a lead may be off: the anchors' widths, as far as each may explain anything."""
     return min(anchored_span_ns(timing)[1], 2 * round(width_s * 1e9))
-
-
-def slope_calls(period_ns: float, per_call: int, seconds: float) -> int:
-    """Calls of so many GEMMs that last so long, and at least one: a span of the host slope."""
-    return max(1, math.ceil(seconds * 1e9 / period_ns / per_call))
 
 
 def profiling_lead_ns(timing: TimingRecord, windows: Table, share: float = 0.5) -> float:

@@ -7,6 +7,7 @@ import pytest
 
 from kit.number_format import FORMATS, number_format
 from kit.rotation import (
+    calls_for,
     input_bytes,
     output_bytes,
     set_of,
@@ -114,3 +115,10 @@ def test_uses_are_those_of_counting():
 def test_uses_of_huge_windows_cost_nothing():
     first, launches = np.array([0, 10**12]), np.array([10**12, 10**12 + 1])
     assert uses_per_set(first, launches, 10**6) == (2 * 10**6, 2 * 10**6 + 1)
+
+
+@pytest.mark.parametrize(
+    ("launches", "calls"), [(0.2, 1), (4, 1), (4.01, 2), (1000, 250), (999.01, 250)]
+)
+def test_calls_are_whole_and_one_at_least(launches, calls):
+    assert calls_for(launches, 4) == calls

@@ -11,7 +11,6 @@ from kit.timeline import (
     host_lead_ns,
     largest_gap_ns,
     profiling_interval,
-    slope_calls,
     window_edges,
     within,
 )
@@ -78,13 +77,6 @@ def test_the_hosts_lead_is_by_its_own_clock():
     table = windows([0, 1], [10, 20])
     table.columns["enqueue_end_ns"] = np.array([1090, 1140], np.int64)
     assert host_lead_ns(timing(end=(1133, 1133)), table).tolist() == [1111 - 1090, 1133 - 1140]
-
-
-@pytest.mark.parametrize(
-    ("period_ns", "calls"), [(1e6, 250), (1.001e6, 250), (1e9, 1), (1e3, 250_000)]
-)
-def test_a_slope_is_of_whole_calls_that_last_a_second(period_ns, calls):
-    assert slope_calls(period_ns, 4, 1.0) == calls
 
 
 def test_within_is_half_open():

@@ -32,13 +32,25 @@ def writable(path: Path) -> Iterator[None]:
         ) from error
 
 
+def real(path: Path) -> Path:
+    """Where it lies once its links are followed.
+
+    Raises:
+        UsageError: they lead round in a circle.
+    """
+    found = Path(os.path.realpath(path))  # Path.resolve raises RuntimeError for a circle
+    if found.is_symlink():
+        raise UsageError(f"{path}: its links lead round in a circle", hint="name another place")
+    return found
+
+
 def require_outside_bundles(path: Path) -> None:
     """Refuse to write below a bundle, which would no longer be what was sealed.
 
     Raises:
-        UsageError: a folder above `path` is a bundle.
+        UsageError: a folder above `path` is a bundle, or its links lead round in a circle.
     """
-    for folder in path.absolute().resolve().parents:
+    for folder in real(path).parents:
         if (folder / "bagit.txt").exists():
             raise UsageError(
                 f"{path} would lie in the bundle {folder}", hint="choose another place"
@@ -52,7 +64,7 @@ def require_writable(folder: Path) -> None:
         UsageError: the nearest folder above it that exists cannot be written, or is a file.
     """
     folders = (folder, *folder.absolute().parents)
-    there = next(place for place in folders if os.path.exists(place))  # noqa: PTH110 - never raises
+    there = next(place for place in folders if os.path.lexists(place))
     if not there.is_dir():
         raise UsageError(f"{there} is no folder", hint=_REMEDIES[errno.ENOTDIR])
     if not os.access(there, os.W_OK | os.X_OK):

@@ -10,7 +10,7 @@ from kit.evidence import Control, DeviceFacts, Run
 from kit.number_format import NumberFormat, number_format
 from kit.plan import Case
 from kit.remembered import remembered
-from kit.timeline import profiling_interval, rows_of_phase
+from kit.timeline import mean_period_ns, profiling_interval, rows_of_phase
 from kit.trace import PROFILING, WINDOWS, Table
 
 _REASONS_SHOWN = 3
@@ -65,6 +65,25 @@ class MeasuredRun:
         """The independent timing of that name, if it was taken."""
         controls = self.document.timing.controls
         return next((control for control in controls if control.name == name), None)
+
+    def host_slope(self) -> Control:
+        """The control by differences of host times.
+
+        Raises:
+            Unproven: it was not taken.
+        """
+        slope = self.control("host_slope")
+        if slope is None:
+            raise Unproven("control host_slope is missing")
+        return slope
+
+    def slope_ns(self, spans: int) -> float:
+        """Device time that so many spans of the host slope take at the windows' mean period.
+
+        Raises:
+            Unproven: there is no slope, or no profiling window.
+        """
+        return spans * self.host_slope().launches * mean_period_ns(self.profiling_windows())
 
     def profiling_windows(self) -> Table:
         """The profiling rows of `windows.csv`.
@@ -121,6 +140,22 @@ def judge_runs(
         more = len(reasons) - _REASONS_SHOWN
         shown = "; ".join(reasons[:_REASONS_SHOWN])
         raise Unproven(f"{shown}; and {more} more runs" if more > 0 else shown)
+
+
+def each(*questions: Iterator[Finding]) -> Iterator[Finding]:
+    """What several questions about one run find; what is unproven is said last, and hides nothing.
+
+    Raises:
+        Unproven: some question lacks evidence.
+    """
+    reasons: list[str] = []
+    for question in questions:
+        try:
+            yield from question
+        except Unproven as why:
+            reasons.append(str(why))
+    if reasons:
+        raise Unproven("; ".join(dict.fromkeys(reasons)))
 
 
 def only_on_gpu(bundle: Bundle, what: str) -> None:

@@ -8,7 +8,7 @@ from typing import TextIO
 
 
 def is_stream(path: Path) -> bool:
-    """Whether it is written through and never replaced: a pipe, a device, or where stdout goes."""
+    """Whether it is never replaced: a pipe, a device, or where stdout or stderr go."""
     try:
         found = path.stat()
     except OSError:
@@ -28,12 +28,13 @@ def write_file(path: Path, data: bytes) -> None:
 
     Raises:
         UnwritableError: it cannot be written.
+        UsageError: its links lead round in a circle.
         OSError: stdout or stderr cannot, or its reader has left.
     """
-    from kit.bundle.durable import replace, writable
+    from kit.bundle.durable import real, replace, writable
 
     if not is_stream(path):
-        replace(path.resolve(), data)  # a link stays a link
+        replace(real(path), data)  # a link stays a link
         return
     standard = _standard(path.stat())
     if standard is not None:  # opened anew it would be at another place than what is printed

@@ -207,9 +207,9 @@ def _write_anything() -> None:
 
 def _outside(candidates: "Sequence[Candidate]", files: dict[str, Path | None]) -> None:
     """Nothing is ever written into a bundle, and nothing is judged before it can be written."""
-    from kit.bundle.durable import require_outside_bundles
+    from kit.bundle.durable import real, require_outside_bundles
 
-    bundles = {candidate.path.resolve() for candidate in candidates if not candidate.problem}
+    bundles = {real(candidate.path) for candidate in candidates if not candidate.problem}
     for option, file in files.items():
         if file is None:
             continue
@@ -218,7 +218,7 @@ def _outside(candidates: "Sequence[Candidate]", files: dict[str, Path | None]) -
             raise UsageError(f"{shown} is no file", hint="name a file in a folder of yours")
         if is_stream(file):
             continue
-        folders = file.absolute().resolve().parents
+        folders = real(file).parents
         if not bundles.isdisjoint(folders):
             raise UsageError(f"{shown} would lie in a bundle", hint="choose another folder")
         require_outside_bundles(file)

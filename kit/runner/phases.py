@@ -14,10 +14,10 @@ import numpy as np
 from kit.backends import Backend
 from kit.evidence import Control, CoolDownStop, StopReason
 from kit.plan import Phases
+from kit.rotation import calls_for
 from kit.ruleset import Ruleset
 from kit.stability import IDLE_NS, SETTLE_NS, is_idle, is_settled, level, settling
 from kit.telemetry.sampler import Sampler
-from kit.timeline import slope_calls
 from kit.timing import Clock, Timer
 from kit.trace import CLOCKS, POWER, PROFILING, WARM_UP, Table
 
@@ -71,10 +71,6 @@ class Loop:
         self.windows.rows.append((phase, self.windows.launches, launches, start_ns, end_ns))
         self.windows.launches += launches
 
-    def calls(self, launches: float) -> int:
-        """Calls that make at least so many launches, and at least one."""
-        return max(1, int(-(-launches // self.per_call)))
-
 
 Settled = Callable[[int], bool]
 
@@ -118,7 +114,7 @@ def warm_up(
     Without telemetry to settle on, counts and seconds alone end it. The period is the host's
     estimate over the whole warm-up.
     """
-    calls = loop.calls(_WARM_UP_WINDOW_S * 1e9 / period_ns)
+    calls = calls_for(_WARM_UP_WINDOW_S * 1e9 / period_ns, loop.per_call)
     start_ns = loop.clock()
     look_ns, in_a_row = start_ns, 0
     while True:
@@ -145,7 +141,7 @@ def profile(loop: Loop, phases: Phases, windows: int, period_ns: float, rules: R
         phases.profiling_min_launches,
         rules.profiling_margin * phases.profiling_min_s * 1e9 / period_ns,
     )
-    calls = loop.calls(wanted / windows)
+    calls = calls_for(wanted / windows, loop.per_call)
     launches = calls * loop.per_call * windows
     loop.timer.open_control(loop.last_output)
     for _ in range(windows):
@@ -156,7 +152,7 @@ def profile(loop: Loop, phases: Phases, windows: int, period_ns: float, rules: R
 
 def host_slope(loop: Loop, period_ns: float, rules: Ruleset) -> Control:
     """T(2N) - T(N) by the host clock: the constant start-up and wake-up cancel."""
-    calls = slope_calls(period_ns, loop.per_call, rules.slope_s)
+    calls = calls_for(rules.slope_s * 1e9 / period_ns, loop.per_call)
 
     def span_ns(calls: int) -> int:
         loop.backend.drain()

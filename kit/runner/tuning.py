@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-from kit.bundle.durable import replace as write_file
+from kit.bundle import durable
 from kit.bundle.layout import autotune_name
 from kit.bundle.reader import MAXIMUM_AUTOTUNE_BYTES
 from kit.candidates import choose
@@ -53,7 +53,7 @@ class Tunings:
             else:
                 self.found[key] = tuning
                 if tuning.autotune is not None:
-                    write_file(Path(job.case_folder) / tuning.autotune, text.encode())
+                    durable.replace(Path(job.case_folder) / tuning.autotune, text.encode())
         found = self.found[key]
         if isinstance(found, TunerFailureError):
             return ended(found.status, f"tuner: {found.reason}")

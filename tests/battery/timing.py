@@ -238,6 +238,23 @@ def time_left_over_given_to_the_slope(bundle, share):
     return runs(bundle, change, kernels(share))
 
 
+@manipulation({"cool-down": "GK321", "windows": "GK318"}, "M11", variants={
+    "cool-down": {"share": 1.0, "later_ns": 500_000_000},
+    "windows": {"share": 0.97, "later_ns": 0},
+})  # fmt: skip
+def slope_left_out(bundle, share, later_ns):
+    """Windows and cool-down are not where they were, and no host slope tells so."""
+
+    def change(run):
+        run = shortened(run, share, with_cool_down=True)
+        return document(
+            timing__controls=lambda found: tuple(c for c in found if c.name != "host_slope"),
+            phases__cool_down_start_ns=lambda ns: ns + later_ns,
+        )(run)
+
+    return runs(bundle, change, kernels(share))
+
+
 @manipulation("GK321", "M11", base="prefill", variants={"x0.983": {"share": 0.983}})
 def load_marks_pushed_aside(bundle, share):
     """Windows, end and cool-down a little earlier, within what a power edge in samples leaves."""

@@ -114,9 +114,9 @@ def race(given):
     }
 
 
-def raced(path, wanted):
+def raced(cases, wanted):
     """A row, or why there is none, for each case that was measured and torch has a product for."""
-    for case in recompute(parse(read_container(path))):
+    for case in cases:
         compared = case.case.number_format in TORCH_FORMATS and case.case.workload.batch == 1
         if wanted and case.case.id not in wanted:
             continue
@@ -139,13 +139,17 @@ def main():
     arguments.add_argument("--case", action="append", default=[])
     arguments.add_argument("--json", type=Path)
     given = arguments.parse_args()
+    bundles = [recompute(parse(read_container(path))) for path in given.bundles]
+    there = {case.case.id for cases in bundles for case in cases}
+    if not there.issuperset(given.case):
+        arguments.error(f"no bundle has --case {min(set(given.case) - there)}")
     rows = {}
     if given.json and given.json.exists():
         rows = {row["case"]: row for row in json.loads(given.json.read_text())["rows"]}
     fresh, failed = [], False
     print(f"{'case':38} {'kit µs':>9} {'graph µs':>9} {'ratio':>6} {'eager µs':>9} {'ratio':>6}")
-    for path in given.bundles:
-        for row in raced(path, given.case):
+    for cases in bundles:
+        for row in raced(cases, given.case):
             if isinstance(row, EntrantError):
                 print(row, file=sys.stderr)
                 failed = True

@@ -198,6 +198,29 @@ def test_a_table_goes_through_pipes_and_links(folder):
     assert both.endswith(b"SUMMARY: submission looks OK\n")
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("check", "bundle", "--csv", "loop"),
+        ("check", "bundle", "--index", "loop"),
+        ("plan", "--out", "loop"),
+        ("plan", "--out", "loop/plan.json"),
+        ("run", "phases=quick", "output=loop"),
+        ("run", "phases=quick", "output=loop/here"),
+        ("run", "-m", "phases=quick", "seed=1,2", "output=loop"),
+    ],
+)
+def test_links_in_a_circle_lead_nowhere(folder, command):
+    (folder / "loop").symlink_to("loop")
+    done = run(folder, *command)
+    assert done.returncode == 2
+    *_, last = done.stderr.decode().splitlines()
+    assert last.startswith("gemm-kit: error: ")
+    assert "loop" in last
+    assert b"Traceback" not in done.stderr
+    assert (folder / "loop").is_symlink()
+
+
 def test_a_table_after_what_stdout_holds_already(folder):
     log = folder / "log"
     log.write_text("earlier\n")

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 
 from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, Severity, Unproven, methodology_severity, rule
-from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
+from kit.checker.runs import MeasuredRun, each, judge_runs, only_on_gpu
 from kit.gpu_registers import registers_of
 from kit.kernels import kernel_figures
 from kit.ruleset import Ruleset
@@ -44,25 +44,28 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     severity = methodology_severity(bundle)
 
     def judge(run: MeasuredRun) -> Iterator[Finding]:
-        pilot = run.document.dispatch
-        if pilot.pilot_enqueue_ns is None or pilot.pilot_period_ns is None:
-            raise Unproven("the pilot's times are missing")
-        call_ns = pilot.pilot_period_ns * run.document.executable.gemms_per_call
-        if pilot.pilot_enqueue_ns > rules.dispatch_headroom * call_ns:
-            yield Finding(
-                run.at("dispatch.pilot_enqueue_ns"),
-                f"{pilot.pilot_enqueue_ns} ns to hand over a call of {call_ns} ns",
-                f"at most {rules.dispatch_headroom:.0%} of it",
-                severity,
-            )
-        raced = [entry.period_ns for entry in pilot.candidates if entry.period_ns is not None]
-        yield from _period(run, "pilot_period_ns", pilot.pilot_period_ns, rules)
+        questions = [_pilot(run, rules, severity)]
+        candidates = run.document.dispatch.candidates
+        raced = [entry.period_ns for entry in candidates if entry.period_ns is not None]
         if raced:
-            yield from _period(run, "candidates", min(raced), rules)
+            questions.append(_period(run, "candidates", min(raced), rules))
         if run.document.timing.method == "cuda_events":
-            yield from _lead(run, rules, severity)
+            questions.append(_lead(run, rules, severity))
+        yield from each(*questions)
 
     yield from judge_runs(bundle, judge)
+
+
+def _pilot(run: MeasuredRun, rules: Ruleset, severity: Severity) -> Iterator[Finding]:
+    pilot = run.document.dispatch
+    if pilot.pilot_enqueue_ns is None or pilot.pilot_period_ns is None:
+        raise Unproven("the pilot's times are missing")
+    call_ns = pilot.pilot_period_ns * run.document.executable.gemms_per_call
+    if pilot.pilot_enqueue_ns > rules.dispatch_headroom * call_ns:
+        found = f"{pilot.pilot_enqueue_ns} ns to hand over a call of {call_ns} ns"
+        required = f"at most {rules.dispatch_headroom:.0%} of it"
+        yield Finding(run.at("dispatch.pilot_enqueue_ns"), found, required, severity)
+    yield from _period(run, "pilot_period_ns", pilot.pilot_period_ns, rules)
 
 
 def _period(run: MeasuredRun, seen_by: str, seen_ns: float, rules: Ruleset) -> Iterator[Finding]:

@@ -40,16 +40,16 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
 
     def judge(run: MeasuredRun) -> Iterator[Finding]:
         yield from _anchors(run, rules, is_gpu=is_gpu)
-        controls = {control.name: control for control in run.document.timing.controls}
-        needed = []
-        if is_gpu:
-            events = run.document.timing.method != "host_clock"
-            needed = ["dlpack_events", "host_slope"] if events else ["host_slope"]
-        if "dlpack_events" in controls:
-            yield from _dlpack(run, controls["dlpack_events"], rules)
-        if "host_slope" in controls:
-            yield from _slope(run, controls["host_slope"], rules)
-        missing = [name for name in needed if name not in controls]
+        dlpack, slope = run.control("dlpack_events"), run.control("host_slope")
+        if dlpack is not None:
+            yield from _dlpack(run, dlpack, rules)
+        if slope is not None:
+            yield from _slope(run, slope, rules)
+        missing = []
+        if is_gpu and dlpack is None and run.document.timing.method != "host_clock":
+            missing.append("dlpack_events")
+        if is_gpu and slope is None:
+            missing.append("host_slope")
         if missing:
             raise Unproven(f"control {' and '.join(missing)} is missing")
 

@@ -2,10 +2,10 @@
 
 ## What it checks
 Start, idle phase, first drained moment, first launch, last launch, last drained moment, cool-down
-and end follow each other. Launches are handed over in order, those of a window before the device
-ends it, and beside CUDA events no further ahead than JAX lets a host run, in the warm-up neither.
-Every telemetry burst lies between the run's start and end, and the device cannot have worked longer
-than the run lasted.
+and end follow each other. Launches are handed over in order, and beside CUDA events those of a
+window before the device ends it and no further ahead than the edition's number of calls, in the
+warm-up neither. Every telemetry burst lies between the run's start and end, and the device cannot
+have worked longer than the run lasted.
 
 ## Why it matters
 All of these carry one clock. Series that were edited, or taken from another run, break its order.

@@ -1,13 +1,13 @@
 """The load does not lie where the run says it did.
 
 ## What it checks
-The first launch follows the idle phase within the edition's part of a second. Between the last
-drained moment and the start of the cool-down the device did nothing but the host slope: exactly so
-many launches as last a second at the windows' mean period, in the edition's number of spans. Where
-the registers of the GPU are known and the load draws clearly more than the device at rest, before
-or after it, its power rises just after the first launch and falls just as the cool-down starts;
-without `power_instant_mw` that is unproven. Where the power cap holds it in nearly every sample, no
-event bits say so just before the load or well after it.
+The first launch follows the idle phase within the edition's part of a second. Beside CUDA events
+the device did nothing between the last drained moment and the start of the cool-down but the host
+slope: exactly so many launches as last a second at the windows' mean period, in the edition's
+number of spans. Where the registers of the GPU are known and the load draws clearly more than the
+device at rest, before or after it, its power rises just after the first launch and falls just as
+the cool-down starts; without `power_instant_mw` that is unproven. Where the power cap holds it in
+nearly every sample, no event bits say so just before the load or well after it.
 
 ## Why it matters
 Windows that were shortened leave time over: in front of the first launch, in front of the
@@ -31,15 +31,15 @@ import numpy as np
 
 from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, Unproven, rule
-from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
+from kit.checker.runs import MeasuredRun, each, judge_runs, only_on_gpu
 from kit.clock_events import POWER_CAP
 from kit.gpu_registers import registers_of
+from kit.rotation import calls_for
 from kit.ruleset import Ruleset
 from kit.stability import IDLE_NS, level
 from kit.timeline import (
     mean_period_ns,
     share_with,
-    slope_calls,
     within,
 )
 from kit.trace import CLOCKS, POWER, place_of
@@ -51,12 +51,12 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     only_on_gpu(bundle, "the edges of a load in a GPU's power")
 
     def judge(run: MeasuredRun) -> Iterator[Finding]:
-        yield from _start(run, rules)
+        questions = [_start(run, rules)]
         if run.document.timing.method == "cuda_events":
-            yield from _slope(run, rules)
+            questions.append(_slope(run, rules))
         if registers_of(run.device) is not None:
-            yield from _cap(run, rules)
-            yield from _edges(run, rules)
+            questions += [_cap(run, rules), _edges(run, rules)]
+        yield from each(*questions)
 
     yield from judge_runs(bundle, judge)
 
@@ -70,12 +70,10 @@ def _start(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
 
 
 def _slope(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
-    slope = run.control("host_slope")
-    if slope is None:
-        raise Unproven("control host_slope is missing")
+    slope = run.host_slope()
     period_ns = mean_period_ns(run.profiling_windows())
     per_call = run.document.executable.gemms_per_call
-    wanted = slope_calls(period_ns, per_call, rules.slope_s) * per_call
+    wanted = calls_for(rules.slope_s * 1e9 / period_ns, per_call) * per_call
     if slope.launches != wanted:
         required = f"{wanted}: {rules.slope_s:g} s by the windows"
         place = run.at("timing.controls.host_slope")
@@ -83,7 +81,7 @@ def _slope(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
     phases, timing = run.document.phases, run.document.timing
     call_ns = per_call * period_ns
     gap_ns = phases.cool_down_start_ns - timing.end.after_ns
-    spans_ns = rules.slope_spans * slope.launches * period_ns
+    spans_ns = run.slope_ns(rules.slope_spans)
     allowed_ns = rules.slope_gap_difference * spans_ns + rules.slope_gap_s * 1e9 + call_ns
     if abs(gap_ns - spans_ns) > allowed_ns:
         found = f"{gap_ns * 1e-9:.3f} s after timing.end"

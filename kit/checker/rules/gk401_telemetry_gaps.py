@@ -30,7 +30,7 @@ import numpy as np
 from kit.bundle.layout import PLAN
 from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, Unproven, rule
-from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
+from kit.checker.runs import MeasuredRun, each, judge_runs, only_on_gpu
 from kit.plan import Telemetry
 from kit.ruleset import Ruleset
 from kit.timeline import largest_gap_ns, within
@@ -53,32 +53,38 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     yield from _planned(planned, rules)
 
     def judge(run: MeasuredRun) -> Iterator[Finding]:
-        for file, planned_ms in (
-            (CLOCKS.file, planned.clock_period_ms),
-            (POWER.file, planned.power_period_ms),
-        ):
-            planned_ns = planned_ms * 1_000_000
-            period_ns, most_ns = _period_ns(run, file), rules.longest_period_times_plan * planned_ns
-            if planned_ns <= period_ns <= most_ns:
-                yield from _schedule(run, file, rules)
-                yield from _covered(run, file, rules)
-            else:
-                required = f"{planned_ns} to {most_ns} ns, by the plan"
-                place = run.at(f"telemetry.health.{file}")
-                yield Finding(place, f"{period_ns} ns", required)
-        start_ns, end_ns = run.profiling_interval()
-        samples = len(within(run.table(CLOCKS.file), start_ns, end_ns))
-        if samples < rules.minimum_clock_samples:
-            place = run.at("rows inside profiling", CLOCKS.file)
-            yield Finding(place, str(samples), f"at least {rules.minimum_clock_samples}")
+        questions = [
+            _sampled(run, CLOCKS.file, planned.clock_period_ms, rules),
+            _sampled(run, POWER.file, planned.power_period_ms, rules),
+            _enough(run, rules),
+        ]
+        # What a counter grew by is not lost in a gap.
+        if ENERGY.file in run.sampling_periods_ns and ENERGY.file in run.evidence.tables:
+            questions.append(_schedule(run, ENERGY.file, rules))
+        yield from each(*questions)
         for file, columns in _REQUIRED:
             if not any(column in run.table(file) for column in columns):
                 raise Unproven(f"{file} lacks {' and '.join(columns)}")
-        # What a counter grew by is not lost in a gap.
-        if ENERGY.file in run.sampling_periods_ns and ENERGY.file in run.evidence.tables:
-            yield from _schedule(run, ENERGY.file, rules)
 
     yield from judge_runs(bundle, judge)
+
+
+def _sampled(run: MeasuredRun, file: str, planned_ms: int, rules: Ruleset) -> Iterator[Finding]:
+    planned_ns = planned_ms * 1_000_000
+    period_ns, most_ns = _period_ns(run, file), rules.longest_period_times_plan * planned_ns
+    if planned_ns <= period_ns <= most_ns:
+        yield from _schedule(run, file, rules)
+        yield from _covered(run, file, rules)
+    else:
+        required = f"{planned_ns} to {most_ns} ns, by the plan"
+        yield Finding(run.at(f"telemetry.health.{file}"), f"{period_ns} ns", required)
+
+
+def _enough(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
+    samples = len(within(run.table(CLOCKS.file), *run.profiling_interval()))
+    if samples < rules.minimum_clock_samples:
+        place = run.at("rows inside profiling", CLOCKS.file)
+        yield Finding(place, str(samples), f"at least {rules.minimum_clock_samples}")
 
 
 def _schedule(run: MeasuredRun, file: str, rules: Ruleset) -> Iterator[Finding]:

@@ -31,12 +31,12 @@ import numpy as np
 
 from kit.bundle.reader import Bundle
 from kit.checker.rule import Finding, Unproven, rule
-from kit.checker.runs import MeasuredRun, judge_runs, only_on_gpu
+from kit.checker.runs import MeasuredRun, each, judge_runs, only_on_gpu
 from kit.clock_events import POWER_CAP
 from kit.gpu_registers import Registers, registers_of
 from kit.ruleset import Ruleset
 from kit.timeline import share_with, window_edges, within
-from kit.trace import CLOCKS, POWER, POWER_COUNTERS_NS, WINDOWS, Table
+from kit.trace import CLOCKS, POWER, POWER_COUNTERS_NS, WINDOWS
 
 
 @rule("GK412", "registers-unlike-device", clauses=("M12", "M14"), since="2026.1")
@@ -46,23 +46,20 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     kind = bundle.plan.test_type
 
     def judge(run: MeasuredRun) -> Iterator[Finding]:
-        power, clocks = run.table(POWER.file), run.table(CLOCKS.file)
-        yield from _counters(run, power, rules)
+        questions = [_counters(run, rules)]
         registers = registers_of(run.device)
-        if registers is None:
-            return
-        yield from _grid(run, clocks, registers, rules)
-        yield from _domains(run, clocks, rules)
-        yield from _cadence(run, power, registers, rules)
-        inside = within(clocks, *run.profiling_interval())
-        if kind.name == "fixed_power" and kind.fill == "uniform":
-            yield from _capped(run, inside, rules)
-        yield from _memory(run, inside, rules)
+        if registers is not None:
+            questions += [_grid(run, registers, rules), _domains(run, rules)]
+            questions += [_cadence(run, registers, rules), _memory(run, rules)]
+            if kind.name == "fixed_power" and kind.fill == "uniform":
+                questions.append(_capped(run, rules))
+        yield from each(*questions)
 
     yield from judge_runs(bundle, judge)
 
 
-def _counters(run: MeasuredRun, power: Table, rules: Ruleset) -> Iterator[Finding]:
+def _counters(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
+    power = run.table(POWER.file)
     for name in POWER_COUNTERS_NS:
         if name not in power:
             continue
@@ -78,10 +75,8 @@ def _counters(run: MeasuredRun, power: Table, rules: Ruleset) -> Iterator[Findin
             yield Finding(run.at(f"row {row + 1}: {name}", POWER.file), found, required)
 
 
-def _grid(
-    run: MeasuredRun, clocks: Table, registers: Registers, rules: Ruleset
-) -> Iterator[Finding]:
-    maximum = run.maximum_graphics_mhz
+def _grid(run: MeasuredRun, registers: Registers, rules: Ruleset) -> Iterator[Finding]:
+    clocks, maximum = run.table(CLOCKS.file), run.maximum_graphics_mhz
     if maximum is None or "graphics_mhz" not in clocks:
         return
     values = clocks["graphics_mhz"]
@@ -92,7 +87,8 @@ def _grid(
         yield Finding(run.at("column graphics_mhz", CLOCKS.file), found, required)
 
 
-def _domains(run: MeasuredRun, clocks: Table, rules: Ruleset) -> Iterator[Finding]:
+def _domains(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
+    clocks = run.table(CLOCKS.file)
     if "graphics_mhz" not in clocks or "sm_mhz" not in clocks:
         return
     equal = np.count_nonzero(clocks["graphics_mhz"] == clocks["sm_mhz"]) / len(clocks)
@@ -102,7 +98,8 @@ def _domains(run: MeasuredRun, clocks: Table, rules: Ruleset) -> Iterator[Findin
         yield Finding(run.at("column sm_mhz", CLOCKS.file), found, required)
 
 
-def _capped(run: MeasuredRun, inside: Table, rules: Ruleset) -> Iterator[Finding]:
+def _capped(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
+    inside = within(run.table(CLOCKS.file), *run.profiling_interval())
     if "graphics_mhz" not in inside or "event_reasons" not in inside:
         return
     values = inside["graphics_mhz"]
@@ -116,7 +113,8 @@ def _capped(run: MeasuredRun, inside: Table, rules: Ruleset) -> Iterator[Finding
         yield Finding(run.at("column graphics_mhz in profiling", CLOCKS.file), found, required)
 
 
-def _memory(run: MeasuredRun, inside: Table, rules: Ruleset) -> Iterator[Finding]:
+def _memory(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
+    inside = within(run.table(CLOCKS.file), *run.profiling_interval())
     maximum = run.device.maximum_memory_mhz if run.device else None
     if maximum is None or "memory_mhz" not in inside or not len(inside):
         return
@@ -127,9 +125,8 @@ def _memory(run: MeasuredRun, inside: Table, rules: Ruleset) -> Iterator[Finding
         yield Finding(run.at("column memory_mhz in profiling", CLOCKS.file), found, required)
 
 
-def _cadence(
-    run: MeasuredRun, power: Table, registers: Registers, rules: Ruleset
-) -> Iterator[Finding]:
+def _cadence(run: MeasuredRun, registers: Registers, rules: Ruleset) -> Iterator[Finding]:
+    power = run.table(POWER.file)
     if "power_average_mw" not in power:
         return
     step_ms = registers.average_power_step_ms
