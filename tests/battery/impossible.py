@@ -58,6 +58,20 @@ IMPOSSIBLE = {
         "A lower clock at the same power is a better part; speed of light is the only bound.",
         "audit; GK502 once the clock is too low for the figure.",
     ),
+    "power/power_over_rest_scaled-x0.95": (
+        (
+            "Where no cap holds it, a device draws what it draws: less at the same clock is a"
+            " thriftier part."
+        ),
+        "audit; GK411 where the cap holds, GK414 once tests between runs draw too much for it.",
+    ),
+    "windows/telemetry_cut_to_fit_with_its_slope-x0.9": (
+        (
+            "Time that was cut out of windows, slope, registers and counters alike leaves a run of"
+            " as many launches on a faster part; speed of light is the only bound."
+        ),
+        "audit; GK502 beyond that.",
+    ),
     "telemetry/thinned_with_the_period-fourth": (
         (
             "The sampler chooses its period by trial bursts before the run, which no bundle holds:"

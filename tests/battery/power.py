@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from battery.forging import columns, document, runs, scaled, table, under_load
+from battery.forging import columns, document, kernels, runs, scaled, table, under_load
 from battery.registry import manipulation
-from bundles import with_plan, with_system
-from kit.timeline import window_edges
+from bundles import slope_by_its_windows, with_plan, with_system
+from forgeries import shortened
+from kit.stability import level
+from kit.timeline import profiling_interval, window_edges
 from kit.trace import CLOCKS, ENERGY, POWER, WINDOWS, Table
 
 REGISTERS = ("power_instant_mw", "power_average_mw")
@@ -175,6 +177,65 @@ def power_ends_before_the_windows(bundle, seconds):
         )
 
     return runs(bundle, table(POWER.file, change))
+
+
+@manipulation(
+    "GK321", "M11", base="prefill",
+    variants={
+        f"{rest:.2f}-{'counted' if counted else 'told'}": {"rest": rest, "counted": counted}
+        for rest in (0.7, 0.94)
+        for counted in (False, True)
+    },
+)  # fmt: skip
+def rest_told_like_the_load(bundle, rest, counted):
+    """A load that ends early, where the device is said to draw so much of it at rest too."""
+
+    def change(run):
+        interval = profiling_interval(run.document.timing, run.tables[WINDOWS.file])
+        load_mw = level(run.tables[POWER.file], *interval).power_mw
+        run = slope_by_its_windows(shortened(run, 0.95, with_cool_down=True))
+        phases = run.document.phases
+        idle = run.tables[POWER.file]["t_ns"] < run.document.timing.start.before_ns
+        after = run.tables[POWER.file]["t_ns"] >= phases.cool_down_start_ns
+
+        def told(values):
+            steps = (values - np.median(values[idle])) * 0.3
+            return np.where(idle | after, rest * load_mw + np.clip(steps, -2000, 2000), values)
+
+        def more(energy_mj):
+            t_ns = run.tables[ENERGY.file]["t_ns"]
+            rest_mw = level(
+                run.tables[POWER.file], phases.idle_start_ns, phases.idle_end_ns
+            ).power_mw
+            idle_s = (np.minimum(t_ns, phases.idle_end_ns) - t_ns[0]) * 1e-9
+            return energy_mj + (rest * load_mw - rest_mw) * idle_s
+
+        changed = columns(POWER.file, power_instant_mw=told, power_average_mw=told)(run)
+        return columns(ENERGY.file, energy_mj=more)(changed) if counted else changed
+
+    return runs(bundle, change, kernels(0.95))
+
+
+@manipulation("GK411", "M14", base="prefill", variants={"x0.95": {"factor": 0.95}})
+def power_over_rest_scaled(bundle, factor):
+    """What the load draws beyond the device at rest is told lower, by every register."""
+
+    def change(run):
+        phases, energy = run.document.phases, run.tables[ENERGY.file]
+        rest_mw = level(run.tables[POWER.file], phases.idle_start_ns, phases.idle_end_ns).power_mw
+        rested = rest_mw * (energy["t_ns"] - energy["t_ns"][0]) * 1e-9
+
+        def lower(mw):
+            return np.where(mw > rest_mw, rest_mw + (mw - rest_mw) * factor, mw)
+
+        def less(energy_mj):
+            spent = energy_mj - energy_mj[0]
+            return energy_mj[0] + rested + (spent - rested) * factor
+
+        run = columns(POWER.file, power_instant_mw=lower, power_average_mw=lower)(run)
+        return columns(ENERGY.file, energy_mj=less)(run)
+
+    return runs(bundle, change)
 
 
 @manipulation("GK318", "M23")

@@ -18,10 +18,11 @@ from battery.forging import (
     table,
 )
 from battery.registry import manipulation
-from bundles import with_plan
+from bundles import slope_by_its_windows, with_plan
+from honest_gpu import SLOPE_SPANS
 from kit.evidence import Anchor
-from kit.timeline import window_edges
-from kit.trace import ENERGY, POWER, POWER_COUNTERS_NS, WINDOWS, Table
+from kit.timeline import mean_period_ns, rows_of_phase, window_edges
+from kit.trace import ENERGY, POWER, POWER_COUNTERS_NS, PROFILING, WINDOWS, Table
 
 
 def _period(windows):
@@ -211,17 +212,39 @@ def telemetry_cut_to_fit(bundle):
 
     def change(run):
         shorter = end_fits(lasting(run, durations(run) * 0.9), run)
-        lost = run.document.timing.end.after_ns - shorter.document.timing.end.after_ns
-        lost += -lost % 200_000_000
-        middle = int(window_edges(run.document.timing, run.tables[WINDOWS.file])[-1]) - 10**9 - lost
-        for file in ("clocks.csv", POWER.file, ENERGY.file):
-            shorter = table(file, lambda found: _cut(found, middle, lost))(shorter)
-        back = {
-            f"phases__{n}": lambda ns: ns - lost for n in ("cool_down_start_ns", "cool_down_end_ns")
-        }
-        return document(**back, ended_ns=lambda ns: ns - lost)(shorter)
+        lost_ns = run.document.timing.end.after_ns - shorter.document.timing.end.after_ns
+        return _cut_out(shorter, lost_ns + -lost_ns % 200_000_000)
 
     return runs(bundle, change, kernels(0.9))
+
+
+@manipulation("GK414", "M12", base="prefill", variants={"x0.9": {"share": 0.9}})
+def telemetry_cut_to_fit_with_its_slope(bundle, share):
+    """The same, and the slope is that of the shorter windows: all that was left over is cut out."""
+
+    def lasted_ns(run):
+        slope = next(c for c in run.document.timing.controls if c.name == "host_slope")
+        period_ns = mean_period_ns(rows_of_phase(run.tables[WINDOWS.file], PROFILING))
+        return run.document.timing.end.after_ns + SLOPE_SPANS * slope.launches * period_ns
+
+    def change(run):
+        shorter = slope_by_its_windows(end_fits(lasting(run, durations(run) * share), run))
+        step_ns = 200_000_000
+        return _cut_out(shorter, round((lasted_ns(run) - lasted_ns(shorter)) / step_ns) * step_ns)
+
+    return runs(bundle, change, kernels(share))
+
+
+def _cut_out(run, lost_ns):
+    """The run without so much of its telemetry, a second before the last window's end."""
+    at_ns = int(window_edges(run.document.timing, run.tables[WINDOWS.file])[-1]) - 10**9
+    for file in ("clocks.csv", POWER.file, ENERGY.file):
+        run = table(file, lambda found: _cut(found, at_ns, lost_ns))(run)
+    earlier = {
+        f"phases__{name}": lambda ns: ns - lost_ns
+        for name in ("cool_down_start_ns", "cool_down_end_ns")
+    }
+    return document(**earlier, ended_ns=lambda ns: ns - lost_ns)(run)
 
 
 def _cut(found, at_ns, lost_ns):

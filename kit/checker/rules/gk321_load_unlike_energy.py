@@ -1,20 +1,22 @@
 """The energy that the load took is that of another time.
 
 ## What it checks
-Where the registers of the GPU are known and the load draws clearly more than the device at rest:
-the time from the first launch to the cool-down is, within the edition's seconds, that between two
-steps of the energy counter under load, and at either end of it what the counter grew by beyond the
-device at rest, over what the load draws there beyond it. At rest that is the mean of
+Where the registers of the GPU are known: the power at rest is in the idle phase, within the
+edition's fraction, what the energy counter shows there, and no more than its part of the default
+limit. The time from the first launch to the cool-down is, within the edition's seconds, that
+between two steps of the energy counter under load, and at either end of it what the counter grew by
+beyond the device at rest, over what the load draws there beyond it. At rest that is the mean of
 `power_instant_mw` over a second, under load a line through the steps of two seconds. Beside CUDA
 events so is the time that all windows take together with the host slope at their mean period. The
 less a load draws over the device at rest, the more seconds are allowed.
 Without these columns, without a host slope beside CUDA events, where the counter steps too seldom
-or was read at a period that beats with the register's own step, and where the device draws as much
-on one side of the load as under it, this is unproven.
+or was read at a period that beats with the register's own step, and where the load draws hardly
+more than the device at rest, this is unproven.
 
 ## Why it matters
 Windows that were shortened leave time over, which has to lie somewhere. Marks can be moved; the
-counter has gone on.
+counter has gone on. Were a device said to draw at rest what it draws under load, nothing would tell
+where the load ends.
 
 ## How to fix
 Measure again; nothing but a changed file does this.
@@ -94,14 +96,22 @@ def _length(run: MeasuredRun, counter: Table, rules: Ruleset) -> Iterator[Findin
     rest_mw, later_mw = level(power, *before).power_mw, level(power, *after).power_mw
     if rest_mw is None or later_mw is None:
         raise Unproven("no power sample in the idle phase or behind the load")
-    if len(under) < _FEWEST_UNDER_LOAD or not len(last) or not len(first):
+    at_rest = _within(counter, phases.idle_start_ns, phases.idle_end_ns)
+    is_told = len(under) >= _FEWEST_UNDER_LOAD and len(at_rest) >= _FEWEST_IN_LINE
+    if not is_told or not len(last) or not len(first):
         raise Unproven(f"{ENERGY.file} steps too seldom to tell how long the load lasted")
+    faults = list(_rest(run, _line(counter, at_rest).slope_mw, rest_mw, rules))
+    if faults:
+        yield from faults
+        return
     early, late = (
         _line(counter, _near(counter, rows, rules.load_near_s)) for rows in (under, under[::-1])
     )
     over_rest = min(early.slope_mw, late.slope_mw) / max(1.0, min(rest_mw, later_mw)) - 1
     if over_rest < rules.load_energy_share:
-        return
+        raise Unproven("the device draws little more under the load than at rest")
+    if over_rest < rules.load_share:
+        later_mw = rest_mw  # which the counter has told, over as many steps as there are
     rest_over_load = max(early.rest_over_load(rest_mw), late.rest_over_load(later_mw))
     most = 1 / rules.load_energy_share
     if rest_over_load > most and over_rest < rules.load_share:
@@ -121,6 +131,20 @@ def _length(run: MeasuredRun, counter: Table, rules: Ruleset) -> Iterator[Findin
         if abs(found_s - worked_s) > allowed_s:
             required = f"{worked_s:.3f} s, as by windows and slope, within {allowed_s:.2f} s"
             yield _unlike(run, found_s, required)
+
+
+def _rest(run: MeasuredRun, counted_mw: float, rest_mw: float, rules: Ruleset) -> Iterator[Finding]:
+    """A device that is said to draw at rest what it draws under load hides where the load ends."""
+    place = run.at("column power_instant_mw in the idle phase", POWER.file)
+    if abs(counted_mw - rest_mw) > rules.rest_energy_difference * rest_mw:
+        required = (
+            f"{counted_mw:.0f} mW within {rules.rest_energy_difference:.0%}, by {ENERGY.file}"
+        )
+        yield Finding(place, f"{rest_mw:.0f} mW", required)
+    limit_mw = run.document.limits_before.power_default_mw
+    if limit_mw and rest_mw > rules.rest_limit_share * limit_mw:
+        required = f"at most {rules.rest_limit_share:.0%} of the {limit_mw} mW that it may draw"
+        yield Finding(place, f"{rest_mw:.0f} mW at rest", required)
 
 
 def _unlike(run: MeasuredRun, found_s: float, required: str) -> Finding:

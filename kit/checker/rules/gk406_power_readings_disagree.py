@@ -7,7 +7,7 @@ lies beyond the enforced limit and its tolerance. Means of power, graphics clock
 be formed.
 
 ## Why it matters
-The three registers are filled in different ways; on an H200 they agree within 0.7 %. Series that
+The three registers are filled in different ways; on an H200 they agree within 0.8 %. Series that
 were made up or mixed do not.
 
 ## How to fix

@@ -40,12 +40,12 @@ def test_honest(bundle):
 
 
 @pytest.mark.parametrize(("division", "severity"), [("open", "warn"), ("closed", "fail")])
-def test_a_microsecond_before_each_kernel_is_too_large_a_share(division, severity):
-    bundle = spread(honest_gpu(division), DECODE, 2, 1_000)
+def test_a_microsecond_and_a_half_before_each_kernel_is_too_large_a_share(division, severity):
+    bundle = spread(honest_gpu(division), DECODE, 2, 1_500)
     assert changed(bundle) == {CODE: severity}
     (finding,) = findings(CODE, bundle)
     assert finding.place.endswith("-02/kernels.csv: share of gaps")
-    assert re.match(r"3\.\d\d% of the time, 11", finding.found)
+    assert re.match(r"4\.\d\d% of the time, 16", finding.found)
 
 
 def test_gaps_that_a_gpu_itself_needs_may_take_any_share():

@@ -71,9 +71,9 @@ def test_counters_never_fall(file, column):
     assert finding.place.endswith(f"-02/{file}: row 22: {column}")
 
 
-@pytest.mark.parametrize(("early_ns", "wanted"), [(99_000_000, "pass"), (101_000_000, "fail")])
+@pytest.mark.parametrize(("early_ns", "wanted"), [(119_000_000, "pass"), (121_000_000, "fail")])
 def test_a_counter_of_time_may_be_read_a_step_early(early_ns, wanted):
-    """As one of an H200 was, by 43 ms, where four GPUs of a host were measured at once."""
+    """As one of an H200 was, by 93 ms, and a little more."""
     rows = honest_gpu().cases[GUIDELINE].runs[1].tables["power.csv"]["sw_power_cap_ns"]
     value = int(rows[WARM_UP_ROW + 1]) + early_ns
     bundle = with_value("power.csv", "sw_power_cap_ns", value)
