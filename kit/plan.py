@@ -210,7 +210,8 @@ class RunPlan:
         challenge = self.submission.challenge
         _require(
             challenge is None or re.fullmatch(r"(?:[0-9a-f]{2}){8,64}", challenge) is not None,
-            "submission.challenge", challenge, "null, or 16 to 128 hexadecimal digits",
+            "submission.challenge", challenge,
+            "null, or an even number of hexadecimal digits, 16 to 128",
         )  # fmt: skip
         _require(bool(self.cases), "suite.cases", "[]", "at least one case")
         _require(0 <= self.seed < 2**53, "seed", self.seed, "0 to 2^53 - 1")

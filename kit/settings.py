@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, is_dataclass
+from typing import Any, get_type_hints
 
 from kit.errors import UsageError
 from kit.plan import RunPlan, build_cases
@@ -15,6 +15,7 @@ from kit.workload import sizes_said
 # made of.
 _BESIDE_THE_PLAN = ("output", "name")
 _INGREDIENTS = ("suite", "workload", "number_format")
+_MADE_HERE = ("cases", "overrides")
 _PLAIN_INTERPOLATION = re.compile(r"\$\{[A-Za-z0-9_.]+\}")
 _DIGITS = re.compile(r"[0-9A-Fa-f]+", re.ASCII)
 _KEY = re.compile(r"[+~]*([^=]+)")
@@ -49,6 +50,23 @@ def refuse_resolvers(value: object, place: str) -> None:
         )
 
 
+def require_keys(composed: Mapping[str, Any]) -> None:
+    """Hold the outermost keys against those of a configuration.
+
+    Raises:
+        UsageError: one is missing, or is no group of keys where one belongs.
+    """
+    kinds = get_type_hints(RunPlan)
+    for key in (*kinds, *_INGREDIENTS, *_BESIDE_THE_PLAN):
+        if key in _MADE_HERE:
+            continue
+        if key not in composed:
+            raise UsageError(f"{key}: missing", hint=f"leave out ~{key}")
+        is_group = key in _INGREDIENTS or is_dataclass(kinds.get(key))
+        if is_group and not isinstance(composed[key], Mapping):
+            raise UsageError(f"{key} must be a group of keys", hint=f"give {key}.KEY=VALUE")
+
+
 def settings(
     composed: Mapping[str, Any], resolved: Mapping[str, Any], overrides: Sequence[str]
 ) -> Settings:
@@ -65,20 +83,16 @@ def settings(
         for key, value in resolved.items()
         if key not in _BESIDE_THE_PLAN and key not in _INGREDIENTS
     }
-    challenge = _challenge(resolved["submission"]["challenge"], overrides)
-    document["submission"] = {**resolved["submission"], "challenge": challenge}
-    document["edition"] = resolved["edition"] or CURRENT
+    submission = resolved["submission"]
+    if "challenge" in submission:
+        challenge = _challenge(submission["challenge"], overrides)
+        document["submission"] = {**submission, "challenge": challenge}
+    document["edition"] = CURRENT if resolved["edition"] is None else resolved["edition"]
     document["devices"] = _devices(resolved["devices"])
     document["cases"] = to_json(build_cases(_entries(resolved["suite"])))
     document["overrides"] = [
         override for override, key in keys.items() if key.split(".")[0] not in _BESIDE_THE_PLAN
     ]
-    output, name = resolved["output"], resolved["name"]
-    for place, value in (("output", output), ("name", name or "")):
-        if not isinstance(value, str):
-            raise _not_text(place)
-    if not output:
-        raise UsageError("output is empty", hint="name a folder; output=. is the one you are in")
     try:
         plan = RunPlan.from_json(document)
         plan.require_names()
@@ -88,7 +102,27 @@ def settings(
         if fault == "must be text":
             raise _not_text(place) from None
         raise UsageError(problem, hint=error.hint) from None
-    return Settings(plan, output, name)
+    return with_place(plan, resolved["output"], resolved["name"])
+
+
+def with_place(plan: RunPlan, output: object, name: object) -> Settings:
+    """A plan, and where its bundle shall lie.
+
+    Raises:
+        UsageError: the folder or the bundle's name is empty, or no text.
+    """
+    folder = _filled("output", output, "name a folder; . is the one you are in")
+    if name is None:
+        return Settings(plan, folder, None)
+    return Settings(plan, folder, _filled("name", name, "without one the time names the bundle"))
+
+
+def _filled(place: str, value: object, remedy: str) -> str:
+    if not isinstance(value, str):
+        raise _not_text(place)
+    if not value:
+        raise UsageError(f"{place} is empty", hint=remedy)
+    return value
 
 
 def key_of(override: str) -> str:

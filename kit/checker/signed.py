@@ -1,5 +1,9 @@
 """Did the submitter sign this bundle? Asked of the bytes that were read, not of the disk again."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 from kit.allowed_signers import verify
 from kit.bundle.container import Container
 from kit.bundle.documents import parse_document
@@ -10,6 +14,15 @@ from kit.signature import BUNDLE_NAMESPACE, Signature, Signers
 
 IDENTITY = "tagmanifest-sha256.txt"
 """What is signed: its SHA-256 is the bundle's digest, and it covers every sealed byte."""
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Put the bundle's path before what a `BundleError` inside says: a command may name several."""
+    try:
+        yield
+    except BundleError as error:
+        raise BundleError(f"{path}: {error.problem}", hint=error.hint) from None
 
 
 def bundle_signature(container: Container, submitter: str, signers: Signers) -> Signature:

@@ -4,6 +4,8 @@ The signature lies beside it, where `ssh-keygen -Y sign` would put it: `FILE.sig
 """
 
 import json
+import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -13,8 +15,14 @@ from kit.bundle.schema import validate
 from kit.errors import BundleError, UsageError
 from kit.signature import VERDICT_NAMESPACE, Signature, Signers
 
-MAXIMUM_BYTES = 256 * 2**20
-"""A round of some thousand bundles with every finding that a verdict may hold."""
+MAXIMUM_BYTES = 24 * 2**20
+"""Fifteen hundred times what a committed bundle takes; one whose every rule has 200 findings of 220
+characters takes 4.6 MiB."""
+MAXIMUM_MARKS = 2**20
+"""Commas and opening brackets: those of 1,500 committed bundles. Values of two bytes each would
+take thirty times their size in memory; within both limits reading takes at most 450 MB."""
+
+_SAFE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +49,10 @@ def read_verdict_file(path: Path) -> VerdictFile:
 
     Raises:
         UsageError: the file cannot be read.
-        BundleError: it is not a verdict.
+        BundleError: it is not a verdict, too large, or no regular file.
     """
     data = _bounded(path, MAXIMUM_BYTES)
+    _refuse_large(path, data)
     try:
         document: Any = json.loads(
             data.decode("ascii"), parse_constant=_refuse, object_pairs_hook=_object
@@ -62,6 +71,7 @@ def verdict_signature(verdict: VerdictFile, signer: str, signers: Signers) -> Si
 
     Raises:
         UsageError: the signature cannot be read.
+        BundleError: it is no regular file.
         UndecidableError: there is no ssh-keygen, or it did not come to an end.
     """
     path = verdict.signature_path
@@ -72,12 +82,33 @@ def verdict_signature(verdict: VerdictFile, signer: str, signers: Signers) -> Si
 
 
 def _bounded(path: Path, maximum: int) -> bytes:
-    """At most one byte more than `maximum`: whoever gets it refuses it."""
+    """At most one byte more than `maximum`: whoever gets it refuses it.
+
+    The file, or what a link leads to, is a stranger's: a pipe would be waited for, a device acts.
+    """
     try:
-        with path.open("rb") as file:
+        _refuse_unsafe(path, path.stat())  # opening a device can act on it
+        with os.fdopen(os.open(path, _SAFE), "rb") as file:
+            _refuse_unsafe(path, os.fstat(file.fileno()))
             return file.read(maximum + 1)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _refuse_unsafe(path: Path, facts: os.stat_result) -> None:
+    if not stat.S_ISREG(facts.st_mode):
+        raise BundleError(f"{path}: is not a regular file", hint="name a plain copy")
+
+
+def _refuse_large(path: Path, data: bytes) -> None:
+    """Refuse what is larger, or would be in memory, than any verdict that is signed."""
+    fewer = "check fewer bundles at a time"
+    if len(data) > MAXIMUM_BYTES:
+        raise BundleError(f"{path}: more than {MAXIMUM_BYTES} bytes long", hint=fewer)
+    marks = sum(map(data.count, (b",", b"[", b"{")))
+    if marks > MAXIMUM_MARKS:
+        problem = f"{marks} commas and opening brackets; {MAXIMUM_MARKS} are allowed"
+        raise BundleError(f"{path}: holds {problem}", hint=fewer)
 
 
 def _refuse(constant: str) -> NoReturn:

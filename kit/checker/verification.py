@@ -9,7 +9,7 @@ from typing import Literal
 
 from kit.bundle.container import Container
 from kit.bundle.reader import read_container
-from kit.checker.signed import bundle_signature, submitter_of
+from kit.checker.signed import bundle_signature, naming, submitter_of
 from kit.checker.verdict import Judgement, Waiver
 from kit.checker.verdict_file import read_verdict_file, verdict_signature
 from kit.records import from_json
@@ -49,8 +49,10 @@ def verify_bundle(path: Path, signers: Signers) -> Verification:
         BundleError: not a bundle, or unsafe to read.
         UndecidableError: there is no ssh-keygen, or it did not come to an end.
     """
-    container = read_container(path)
-    signature = bundle_signature(container, submitter_of(container), signers)
+    with naming(path):
+        container = read_container(path)
+        submitter = submitter_of(container)
+    signature = bundle_signature(container, submitter, signers)
     problems = (*_distrust(signature), *_changes(container))
     return Verification("bundle", str(path), container.digest, signature, None, problems)
 
@@ -72,7 +74,8 @@ def verify_verdict(
     digest = None
     entries = verdict.document["bundles"]
     if bundle is not None:
-        container = read_container(bundle)
+        with naming(bundle):
+            container = read_container(bundle)
         digest = container.digest
         problems += _changes(container)
         entry = verdict.judged(digest)

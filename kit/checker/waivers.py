@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from kit.bundle.strict_json import loads
+from kit.bundle.strict_json import MAXIMUM_BYTES, loads
 from kit.checker.catalogue import rule_codes
 from kit.checker.limits import MAXIMUM_TEXT
 from kit.checker.printable import printable
@@ -27,7 +27,9 @@ def read_waivers(path: Path) -> tuple[Waiver, ...]:
         UsageError: the file cannot be read or says something else.
     """
     try:
-        document: Any = loads(path.read_bytes(), f"--waivers {path}")
+        with path.open("rb") as file:  # may be a pipe or a device, and have no end
+            data = file.read(MAXIMUM_BYTES + 1)
+        document: Any = loads(data, f"--waivers {path}")
     except OSError as error:
         raise UsageError(f"--waivers {path}: cannot be read: {error.strerror}") from None
     except BundleError as error:

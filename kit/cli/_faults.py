@@ -4,13 +4,15 @@ They are told apart by the attributes that say what we need, so that Hydra is im
 module only.
 """
 
+from traceback import walk_tb
 from typing import Any
 
-from kit.errors import KitError, MeasurementError, UsageError
+from kit.errors import KitError, UsageError
 from kit.nearest import did_you_mean
 from kit.resources import CONFIGS
 
 _HELP = "see gemm-kit run --help"
+_HYDRA = ("hydra", "omegaconf", "antlr4")
 
 
 def explained(error: Exception) -> Exception:
@@ -18,7 +20,7 @@ def explained(error: Exception) -> Exception:
     module = type(error).__module__.partition(".")[0]
     if module == "yaml" or (isinstance(error, OSError) and error.filename is not None):
         return _about_files(error)
-    if isinstance(error, KitError) or not (module in ("hydra", "omegaconf") or _plain(error)):
+    if isinstance(error, KitError) or not (module in _HYDRA or _raised_by_hydra(error)):
         return error
     cause: Any = error if hasattr(error, "full_key") else error.__cause__
     if getattr(error, "missing_cfg_file", None):
@@ -37,11 +39,11 @@ def explained(error: Exception) -> Exception:
     return UsageError(problem, hint=hint)
 
 
-def _about_files(error: Exception) -> KitError:
+def _about_files(error: Exception) -> UsageError:
     """What a folder that cannot be written, or a file that is no YAML, means to the user."""
     if isinstance(error, OSError):
         problem = f"cannot write {error.filename}: {error.strerror}"
-        return MeasurementError(problem, hint="choose a folder that can be written to")
+        return UsageError(problem, hint="choose a folder that can be written to")
     said = " ".join(line.strip() for line in str(error).splitlines())
     return UsageError(f"a configuration file is not YAML: {said}", hint="mend the file")
 
@@ -55,9 +57,15 @@ def _inner_keys(configuration: Any, word: str) -> list[str]:
     ]
 
 
-def _plain(error: Exception) -> bool:
-    """Whether this is one of the plain ValueErrors that Hydra raises for a wrong command line."""
-    return type(error) is ValueError and ("--" in str(error) or "Config group" in str(error))
+def _raised_by_hydra(error: Exception) -> bool:
+    """Whether Hydra itself broke down, over what it was given: it lacks many a check.
+
+    A stream that cannot be written is no fault of a configuration.
+    """
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    if not frames or getattr(error, "errno", None) is not None:
+        return False
+    return str(frames[-1].f_globals.get("__name__")).partition(".")[0] in _HYDRA
 
 
 def _unknown_option(error: Any) -> UsageError:

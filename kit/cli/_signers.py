@@ -12,6 +12,7 @@ from kit.signature import Signers
 
 Command = TypeVar("Command", bound=Callable[..., int])
 
+_EPOCH = 1970
 _FILE = click.Path(path_type=Path)
 
 
@@ -58,6 +59,8 @@ def read_signers(
     """
     from kit.allowed_signers import prepared
 
+    if at is not None and at.year <= _EPOCH:  # ssh-keygen counts seconds from there
+        raise UsageError(f"--at {at:%Y-%m-%d}: no key is so old", hint=f"a day after {_EPOCH}")
     return prepared(
         Signers(
             str(allowed.absolute()),

@@ -186,14 +186,13 @@ def _progress(done: int, of: int) -> None:
     """How far a round has come, on one line of a terminal: its verdicts wait for the last one."""
     if of > 1 and sys.stderr.isatty():
         end = "" if done < of else "\r\x1b[K"
-        tell(f"\r{done} of {of} bundles", end)
+        tell(f"{done} of {of} bundles", "\r", end)
 
 
 def _challenge(text: str | None) -> str | None:
     if text is not None and not re.fullmatch(r"(?:[0-9a-f]{2}){8,64}", text.lower()):
-        raise UsageError(
-            f"--challenge {text!r} is not a nonce", hint="16 to 128 hexadecimal digits"
-        )
+        hint = "an even number of hexadecimal digits, 16 to 128"
+        raise UsageError(f"--challenge {text!r} is not a nonce", hint=hint)
     return None if text is None else text.lower()
 
 

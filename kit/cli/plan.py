@@ -24,33 +24,34 @@ _STEP = 1024
 
 @click.command()
 @click.argument("overrides", nargs=-1)
-@click.option("--out", type=click.Path(path_type=Path), help="Write the frozen plan to this file.")
+@click.option("--out", metavar="FILE", help="Write the frozen plan to this file.")
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
 @click.option("--device", help="Product to estimate for, such as 'H200 SXM'.")
 @click.option("--json", "as_json", is_flag=True, help="Print the estimate as JSON.")
-@click.option(
-    "--config-dir", type=click.Path(path_type=Path), help="Folder with further group options."
-)
+@click.option("--config-dir", metavar="DIR", help="Folder with further group options.")
 def command(  # noqa: PLR0913, PLR0917 - one for each option
     overrides: tuple[str, ...],
-    out: Path | None,
+    out: str | None,
     force: bool,
     device: str | None,
     as_json: bool,
-    config_dir: Path | None,
+    config_dir: str | None,
 ) -> int:
     """Show what `gemm-kit run OVERRIDES` would measure and take; touch no device."""
     from kit.cli.run import compose
+    from kit.runner.preflight import refuse_impossible
 
     plan = compose(overrides, config_dir).plan
+    refuse_impossible(plan)
     taken = estimate(plan, _target(plan, device))
     if out is not None:
-        if out.is_dir() or out.name == "-":
-            raise UsageError(f"--out {out} is no file", hint="name a file in a folder of yours")
-        if out.exists() and not force and not is_stream(out):
-            raise UsageError(f"{out} exists", hint="--force replaces it")
-        _write(plan, out)
-        tell(f"wrote {out}")
+        path = Path(out)
+        if path.is_dir() or path.name == "-":
+            raise UsageError(f"--out {out!r} is no file", hint="name a file in a folder of yours")
+        if path.exists() and not force and not is_stream(path):
+            raise UsageError(f"{path} exists", hint="--force replaces it")
+        _write(plan, path)
+        tell(f"wrote {path}")
     if as_json:
         print(json.dumps(to_json(taken), indent=1, sort_keys=True))
     else:

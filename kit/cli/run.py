@@ -5,6 +5,7 @@ do not have it.
 """
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stderr
@@ -19,14 +20,18 @@ from kit.cli._faults import explained
 from kit.cli._signals import interrupt_on_termination
 from kit.cli._telling import tell
 from kit.errors import KitError, UsageError
+from kit.nearest import did_you_mean
 from kit.plan import RunPlan
+from kit.records import to_json
 from kit.resources import CONFIGS
-from kit.settings import Settings, refuse_resolvers, settings
+from kit.settings import Settings, refuse_resolvers, require_keys, settings, with_place
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 _CONFIG = "run"
+_PLAN_REMEDY = "gemm-kit plan --out writes a plan"
+_LONGEST_PATH = 4096
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -59,7 +64,7 @@ the verdict on it, or a sweep that was interrupted."""
     "--plan",
     "path",
     metavar="PLAN.json",
-    type=click.Path(path_type=Path),
+    type=click.Path(exists=True, path_type=Path),
     required=True,
     help="What to measure.",
 )
@@ -73,7 +78,7 @@ the verdict on it, or a sweep that was interrupted."""
 @click.option("--name", help="Name of the bundle's own folder.")
 def _frozen(path: Path, output: str, name: str | None) -> int:
     """Measure the frozen plan that `gemm-kit plan --out` wrote."""
-    return _measure(Settings(read_plan(path), output, name))
+    return _measure(with_place(read_plan(path), output, name))
 
 
 def read_plan(path: Path) -> RunPlan:
@@ -83,23 +88,28 @@ def read_plan(path: Path) -> RunPlan:
         UsageError: the file cannot be read, or is no plan.
     """
     from kit.bundle.documents import parse_document
+    from kit.bundle.strict_json import MAXIMUM_BYTES
     from kit.errors import BundleError
 
     try:
-        return parse_document(RunPlan, path.read_bytes(), str(path))
+        with path.open("rb") as file:  # may be a pipe or a device, and have no end
+            data = file.read(MAXIMUM_BYTES + 1)
+        return parse_document(RunPlan, data, str(path))
     except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+        problem = f"cannot read {path}: {error.strerror}"
+        raise UsageError(problem, hint="name a file that can be read") from None
     except BundleError as error:
-        raise UsageError(error.problem, hint=error.hint) from None
+        raise UsageError(error.problem, hint=error.hint or _PLAN_REMEDY) from None
 
 
 def _measure(asked: Settings, job: str = "") -> int:
     """Measure; `job` is what a sweep's job is told by."""
+    from kit.checker.printable import printable
     from kit.runner.launcher import measure
 
     def announce(bundle: Path) -> None:
         try:
-            print(f"bundle: {bundle}", flush=True)
+            print(f"bundle: {printable(str(bundle), _LONGEST_PATH)}", flush=True)
         except OSError:  # what was measured must be found all the same
             tell(f"gemm-kit: {bundle} is measured, but not judged")
             raise
@@ -242,14 +252,36 @@ def _settings(config: "DictConfig", overrides: Sequence[str]) -> Settings:
 
     composed: Any = OmegaConf.to_container(config, resolve=False)
     refuse_resolvers(composed, "")
+    require_keys(composed)
     try:
         resolved: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     except OmegaConfBaseException as error:
         raise explained(error) from None
-    return settings(composed, resolved, overrides)
+    asked = settings(composed, resolved, overrides)
+    _require_document(asked.plan)
+    return asked
 
 
-def compose(overrides: Sequence[str], config_dir: Path | None = None) -> Settings:
+def _require_document(plan: RunPlan) -> None:
+    """Refuse, before anything is measured, a plan that no bundle could hold.
+
+    Raises:
+        UsageError: names the value's place, as far as one value is at fault.
+    """
+    from kit.bundle.documents import format_document
+    from kit.bundle.schema import validate
+    from kit.errors import BundleError
+
+    place = "plan"
+    try:
+        validate(place, to_json(plan), place)  # first: it tells the place of a huge number too
+        format_document(plan, place)
+    except BundleError as error:
+        problem = error.problem.removeprefix(f"{place}: ").removeprefix("$.")
+        raise UsageError(problem, hint="schemas/plan.schema.json says what may be given") from None
+
+
+def compose(overrides: Sequence[str], config_dir: Path | str | None = None) -> Settings:
     """Compose what `gemm-kit run` would measure under the same overrides, and measure nothing.
 
     Raises:
@@ -261,9 +293,8 @@ def compose(overrides: Sequence[str], config_dir: Path | None = None) -> Setting
 
     words = list(overrides)
     if config_dir is not None:
-        if not config_dir.is_dir():
-            raise UsageError(f"--config-dir {config_dir} is no folder")
-        words.append(f"hydra.searchpath=['file://{config_dir.resolve()}']")
+        _require_folder(config_dir)
+        words.append(f"hydra.searchpath=['file://{Path(config_dir).resolve()}']")
     try:
         with hydra.initialize_config_dir(str(CONFIGS), job_name="plan", version_base="1.3"):
             config = hydra.compose(_CONFIG, words, return_hydra_config=True)
@@ -305,7 +336,9 @@ def _check(arguments: Sequence[str]) -> None:
         if not ended.code:
             raise
         problem = complaint.getvalue().strip().rsplit("error: ", 1)[-1]
-        raise UsageError(problem, hint="see gemm-kit run --help") from None
+        raise UsageError(problem, hint=_remedy(arguments)) from None
+    if flags.config_dir is not None:
+        _require_folder(flags.config_dir)
     for flag in ("experimental_rerun", "config_path", "config_name"):
         if getattr(flags, flag) is not None:
             raise UsageError(
@@ -313,3 +346,35 @@ def _check(arguments: Sequence[str]) -> None:
             )
     for override in flags.overrides:
         refuse_resolvers(override, "override")
+        _require_option(override)
+
+
+def _remedy(arguments: Sequence[str]) -> str:
+    """What to write instead of an option that goes with --plan alone."""
+    option = re.search(r"(?:^| )--(output|name)[ =](\S+)", " ".join(arguments))
+    return f"without --plan write {option[1]}={option[2]}" if option else "see gemm-kit run --help"
+
+
+def _require_folder(config_dir: Path | str) -> None:
+    if not os.path.isdir(config_dir):  # noqa: PTH112 - a Path of "" is the folder one is in
+        raise UsageError(
+            f"--config-dir {str(config_dir)!r} is no folder", hint="name one with group options"
+        )
+
+
+def _require_option(override: str) -> None:
+    """Refuse for a group's option what is no name; Hydra would not say whose, or break down."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    try:
+        (parsed,) = OverridesParser.create().parse_overrides([override])
+    except Exception as error:  # noqa: BLE001 - told apart there
+        _raise_explained(error)
+    options = [path.stem for path in (CONFIGS / parsed.key_or_group).glob("*.yaml")]
+    if not options or parsed.is_delete():
+        return
+    value = parsed.value()
+    for name in value if isinstance(value, list) else [value]:
+        if name is None or isinstance(name, int | float | list):
+            problem = f"{override}: {parsed.key_or_group} takes the name of an option"
+            raise UsageError(problem, hint=did_you_mean(str(name), options))

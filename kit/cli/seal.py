@@ -55,18 +55,15 @@ def _bundle(path: Path) -> tuple[str, bytes, Path]:
     """Who signs, what, and where to put it: the submitter, the file that is the identity."""
     from kit.bundle.layout import SIGNATURE
     from kit.bundle.reader import read_container
-    from kit.checker.signed import IDENTITY, submitter_of
+    from kit.checker.signed import IDENTITY, naming, submitter_of
 
-    try:
+    with naming(path):
         container = read_container(path)
-    except BundleError as error:
-        raise BundleError(f"{path}: {error.problem}", hint=error.hint) from None
-    if container.faults:
-        fault = container.faults[0]
-        raise BundleError(
-            f"{fault.path}: {fault.kind} since the bundle was sealed", hint="not signed"
-        )
-    return submitter_of(container), container.files[IDENTITY], path / SIGNATURE
+        if container.faults:
+            fault = container.faults[0]
+            problem = f"{fault.path}: {fault.kind} since the bundle was sealed"
+            raise BundleError(problem, hint="not signed")
+        return submitter_of(container), container.files[IDENTITY], path / SIGNATURE
 
 
 def _verdict(path: Path) -> tuple[str, bytes, Path]:

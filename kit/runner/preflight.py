@@ -1,13 +1,20 @@
 """What is refused before anything is measured: a plan that nothing here could fulfil."""
 
 import os
+import re
 from collections.abc import Mapping
 from importlib.util import find_spec
 
+from kit.backends import backends
 from kit.errors import MeasurementError, UndecidableError, UsageError
 from kit.jax_variables import NAMES, required
+from kit.nearest import did_you_mean
 from kit.plan import RunPlan
 from kit.ruleset import ruleset
+from kit.telemetry import sources
+
+_GPU = re.compile(r"[0-9]{1,4}|gpu-[0-9a-f-]+")
+"""An NVML index, a UUID or a bundle's name for one, in lower case."""
 
 
 def preflight(plan: RunPlan, environment: Mapping[str, str] = os.environ) -> None:
@@ -24,7 +31,7 @@ def preflight(plan: RunPlan, environment: Mapping[str, str] = os.environ) -> Non
 
 
 def refuse_impossible(plan: RunPlan) -> None:
-    """Refuse what no machine could measure, or no checker accept.
+    """Refuse what no machine could measure, or no checker accept: what the plan alone tells.
 
     Raises:
         UsageError: says what to choose instead.
@@ -35,9 +42,11 @@ def refuse_impossible(plan: RunPlan) -> None:
         raise UsageError(error.problem, hint=error.hint) from None
     plan.validate()
     plan.require_names()
+    _refuse_unknown(plan)
     if plan.backend.platform == "cpu":
         _refuse_gpu_only(plan)
     else:
+        _refuse_devices(plan.devices)
         _refuse_seldom(plan)
     if plan.submission.division == "closed":
         _refuse_unproven(plan)
@@ -51,6 +60,32 @@ def _refuse_hostile_environment(environment: Mapping[str, str]) -> None:
         if wanted is not None:
             problem = f"{name}={value[:40]!r} changes what JAX measures"
             raise UsageError(problem, hint=f"it has to be {wanted}")
+
+
+def _refuse_unknown(plan: RunPlan) -> None:
+    """Refuse a backend or a source of telemetry that this kit does not have."""
+    for place, name, known in (
+        ("backend.name", plan.backend.name, backends()),
+        ("telemetry.source", plan.telemetry.source, sources()),
+    ):
+        if name not in known:
+            raise UsageError(f"{place}={name} is unknown", hint=did_you_mean(name, known))
+
+
+def _refuse_devices(devices: str) -> None:
+    """Refuse what is the name of no GPU on any machine, and what names one twice."""
+    if devices.strip() == "all":
+        return
+    named: set[str] = set()
+    for given in devices.split(","):
+        entry = given.strip().lower()
+        if not _GPU.fullmatch(entry):
+            hint = "all, or NVML indices or UUIDs, separated by commas"
+            raise UsageError(f"devices={devices}: {entry!r} is no GPU", hint=hint)
+        gpu = str(int(entry)) if entry.isdecimal() else entry
+        if gpu in named:
+            raise UsageError(f"devices={devices} names {gpu} twice", hint="name each once")
+        named.add(gpu)
 
 
 def _refuse_gpu_only(plan: RunPlan) -> None:

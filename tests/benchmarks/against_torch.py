@@ -20,7 +20,9 @@ import sys
 import tempfile
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
+from importlib import import_module
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 from kit.bundle.reader import parse, read_container
@@ -143,6 +145,8 @@ def main():
     there = {case.case.id for cases in bundles for case in cases}
     if not there.issuperset(given.case):
         arguments.error(f"no bundle has --case {min(set(given.case) - there)}")
+    if find_spec("torch") is None or not import_module("torch").cuda.is_available():
+        arguments.error("torch and a GPU that it finds are needed")
     rows = {}
     if given.json and given.json.exists():
         rows = {row["case"]: row for row in json.loads(given.json.read_text())["rows"]}

@@ -1,4 +1,6 @@
 import json
+import os
+from pathlib import Path
 
 import pytest
 
@@ -55,3 +57,16 @@ def test_refused(tmp_path, document, problem):
 def test_no_file(tmp_path):
     with pytest.raises(UsageError, match="No such file"):
         read_waivers(tmp_path / "missing.json")
+
+
+def test_a_device_without_an_end_is_not_read_whole():
+    with pytest.raises(UsageError, match="a document may have 4194304"):
+        read_waivers(Path("/dev/zero"))
+
+
+def test_what_a_shell_pipes_in_is_read():
+    source, sink = os.pipe()
+    os.write(sink, b'{"waivers": []}')
+    os.close(sink)
+    assert read_waivers(Path(f"/dev/fd/{source}")) == ()
+    os.close(source)

@@ -46,11 +46,12 @@ sys.exit(main())
 def start(tmp_path):
     """Run Python with the kit of this checkout in an empty working directory."""
 
-    def run(*arguments, environment=(), stdout=subprocess.PIPE):
+    def run(*arguments, environment=(), stdin=None, stdout=subprocess.PIPE):
         return subprocess.run(
             [sys.executable, "-W", "error", *arguments],
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": str(ROOT), **dict(environment)},
+            stdin=stdin,
             stdout=stdout,
             stderr=subprocess.PIPE,
             text=True,

@@ -5,6 +5,12 @@ import pytest
 from kit.cli import main
 from kit.cli._faults import explained
 
+KEYS = (
+    "seed", "replicates", "devices", "timeout_s", "submission", "system", "test_type", "backend",
+    "timing", "telemetry", "counters", "phases", "evidence", "suite", "workload", "number_format",
+    "output",
+)  # fmt: skip
+
 
 @pytest.mark.parametrize(
     ("override", "line"),
@@ -38,7 +44,7 @@ from kit.cli._faults import explained
             "timing.method: must be one of cuda_events, external_profiler, host_clock",
         ),
         ("submission.submitter=12", "submission.submitter must be text (quote it: submission."),
-        ("submission.challenge=12", "submission.challenge is '12' (must be null, or 16 to 128 hex"),
+        ("submission.challenge=12", "submission.challenge is '12' (must be null, or an even num"),
         (
             "submission.challenge=1_2",
             "submission.challenge must be text (quote it: submission.challenge='\"...\"')",
@@ -49,9 +55,19 @@ from kit.cli._faults import explained
         ("workload.layout=nx", "workload.layout: must be one of nn, nt, tn, tt"),
         ("suite.cases=[]", "suite.cases is '[]' (must be at least one case)"),
         ("suite.cases=[3]", "suite.cases is not a list of cases"),
-        ("phases=3", "Config group override must be a string or a list. Got int"),
+        ("phases=3", "phases=3: phases takes the name of an option (known: guideline, quick, st"),
+        ("phases=null", "phases=null: phases takes the name of an option"),
+        ("phases=[1]", "phases=[1]: phases takes the name of an option"),
+        ("devices=" + "9" * 5000, "Exceeds the limit (4300 digits)"),
         ("++suite.cases=3", "suite.cases is not a list of cases"),
-        ("~phases", "phases: missing"),
+        *((f"~{key}", f"{key}: missing (leave out ~{key})") for key in KEYS),
+        *(
+            (f"{key}={value}", f"{key} must be a group of keys (give {key}.KEY=VALUE)")
+            for key in ("submission", "system")
+            for value in ("3", "null", "", "'${phases}'")
+        ),
+        ("edition=0", "edition must be text"),
+        ("name=false", "name must be text"),
         # missing values
         ("test_type=fixed_frequency", "test_type.clock_mhz has no value yet (give it: "),
         ("workload=custom", "workload.m has no value yet (give it: workload.m=VALUE)"),
@@ -92,9 +108,21 @@ def test_a_choice_that_the_suite_would_drop_is_refused(override, capsys):
     assert "would have no effect" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("group", ["workload", "suite", "phases"])
+@pytest.mark.parametrize("text", ["- 1", "3"])
+def test_an_option_that_holds_no_keys_is_refused(group, text, tmp_path, capsys):
+    (tmp_path / group).mkdir()
+    (tmp_path / group / "odd.yaml").write_text(text)
+    assert main(["plan", "--config-dir", str(tmp_path), f"{group}=odd"]) == 2
+    printed = capsys.readouterr().err
+    line = f"{group} must be a group of keys (" if text == "- 1" else "Invalid loaded object type"
+    assert printed.startswith(f"gemm-kit: error: {line}")
+    assert printed.count("\n") == 1
+
+
 def test_a_folder_that_cannot_be_written_is_no_internal_error():
     fault = explained(PermissionError(13, "Permission denied", "multirun"))
-    assert fault.exit_code == 6
+    assert fault.exit_code == 2
     assert "cannot write multirun: Permission denied" in str(fault)
 
 

@@ -84,7 +84,10 @@ def test_what_may_not_fit_is_said(capsys):
             "device 'NVIDIA H200' is unknown (did you mean H200 NVL or H200 SXM?)",
         ),
         (["--device", "B20"], "device 'B20' is unknown (did you mean B200 (HGX)?)"),
-        (["--config-dir", "nowhere"], "--config-dir nowhere is no folder"),
+        (["--config-dir", "nowhere"], "--config-dir 'nowhere' is no folder (name one with"),
+        (["--config-dir", ""], "--config-dir '' is no folder (name one with group options)"),
+        (["--out", ""], "--out '' is no file (name a file in"),
+        (["name="], "name is empty (without one the time names the bundle)"),
         (
             ["--out", "/nowhere/plan.json"],
             "--out /nowhere/plan.json: cannot be written: No such file",
@@ -99,6 +102,63 @@ def test_wrong_use(arguments, line, capsys):
     assert (printed.out, printed.err.count("\n")) == ("", 1)
 
 
+@pytest.mark.parametrize(
+    ("overrides", "line"),
+    [
+        (
+            ["timing.windows=100000000"],
+            "timing.windows: must satisfy maximum 1000000, found 100000000 (schemas/plan.schema",
+        ),
+        (["telemetry.clock_period_ms=0"], "telemetry.clock_period_ms: must satisfy minimum 1, fo"),
+        (["system.system_name="], "system.system_name: must satisfy minLength 1, found ''"),
+        (
+            [f"phases.profiling_min_launches={10**20}"],
+            "phases.profiling_min_launches: must satisfy maximum 1000000000, found 1000",
+        ),
+        (
+            ["test_type=fixed_frequency", "test_type.clock_mhz=-5"],
+            "test_type.clock_mhz: must satisfy minimum 1, found -5 (",
+        ),
+        (["phases.idle_s=1e308"], "phases.idle_s: must satisfy maximum 1000000, found 1e+308 ("),
+        (["edition="], "edition: must satisfy minLength 1, found '' ("),
+        (["system.hw_notes='a\tb'"], "the text 'a\\tb' holds the character U+0009 ("),
+    ],
+)
+def test_what_no_bundle_could_hold_is_no_plan(overrides, line, tmp_path, capsys):
+    path = tmp_path / "plan.json"
+    assert main(["plan", *overrides, "--out", str(path)]) == 2
+    printed = capsys.readouterr()
+    assert printed.err.startswith(f"gemm-kit: error: {line}")
+    assert (printed.out, printed.err.count("\n")) == ("", 1)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("overrides", "line"),
+    [
+        (["edition='2020.1'"], "edition '2020.1' is unknown to this kit (known: 2026.1)"),
+        (["division=closed"], "division=closed needs a GPU (backend=cuda, or division=open)"),
+        (["telemetry=nvml"], "telemetry=nvml needs a GPU (backend=cuda, or telemetry=host)"),
+        (["counters=ncu"], "counters=ncu needs a GPU (backend=cuda, or counters=none)"),
+        (["backend=cuda", "devices=-1"], "devices=-1: '-1' is no GPU (all, or NVML indices or"),
+        (["backend=cuda", "devices=[0,0]"], "devices=0,0 names 0 twice (name each once)"),
+        (["backend=cuda", "devices="], "devices: must satisfy minLength 1, found '' ("),
+    ],
+)
+def test_what_run_would_refuse_on_any_machine_is_no_plan(overrides, line, tmp_path, capsys):
+    path = tmp_path / "plan.json"
+    assert main(["plan", *overrides, "--out", str(path)]) == 2
+    printed = capsys.readouterr()
+    assert printed.err.startswith(f"gemm-kit: error: {line}")
+    assert (printed.out, printed.err.count("\n")) == ("", 1)
+    assert not path.exists()
+
+
+def test_what_only_a_machine_can_tell_is_left_to_it(capsys):
+    assert main(["plan", "backend=cuda", "devices=7", "division=closed"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_wrong_use_writes_no_plan(tmp_path):
     path = tmp_path / "plan.json"
     assert main(["plan", "--device", "nonsense", "--out", str(path)]) == 2
@@ -109,7 +169,7 @@ def test_wrong_use_writes_no_plan(tmp_path):
 def test_what_is_no_file_is_refused(out, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["plan", "suite=quick", "--out", out, "--force"]) == 2
-    assert f"--out {out} is no file (name a file" in capsys.readouterr().err
+    assert f"--out {out!r} is no file (name a file" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
@@ -139,6 +199,14 @@ def test_a_pipe_is_written_through_and_stays_one(tmp_path):
     finally:
         os.close(reader)
     assert path.is_fifo()
+
+
+def test_what_acts_in_a_files_name_is_escaped(tmp_path, capsys):
+    path = tmp_path / "x\x1b[31m\n\u202e.json"
+    assert main(["plan", "suite=quick", "--out", str(path)]) == 0
+    assert path.is_file()
+    shown = r"x\x1b[31m\x0a\u202e.json"
+    assert capsys.readouterr().err == f"wrote {tmp_path}/{shown}\n"
 
 
 def test_help(capsys):

@@ -23,7 +23,7 @@ def test_the_result_is_on_stdout_and_nothing_but_the_bundle_is_left(unmeasured, 
 
 
 def test_run_measures_the_plan_that_plan_froze(unmeasured, gemm_kit, tmp_path):
-    overrides = ["suite=quick", "division=closed", "seed=3"]
+    overrides = ["suite=quick", "backend=cuda", "division=closed", "seed=3"]
     assert unmeasured("run", *overrides, "output=a", "name=b").returncode == 0
     assert gemm_kit("plan", *overrides, "--out", "plan.json").returncode == 0
     measured = plan_of(tmp_path / "a/b")
@@ -40,6 +40,14 @@ def test_a_frozen_plan_is_measured_without_hydra(unmeasured, gemm_kit, tmp_path)
     line = "gemm-kit: measured, but not compliant (gemm-kit check a/b says why)"
     assert done.stderr == f"progress 1\n{line}\n"
     assert (tmp_path / "a/b/plan.json").read_bytes() == (tmp_path / "plan.json").read_bytes()
+
+
+def test_what_acts_in_a_folders_name_is_escaped(unmeasured, gemm_kit):
+    assert gemm_kit("plan", "suite=square", "seed=1", "--out", "plan.json").returncode == 0
+    done = unmeasured("run", "--plan", "plan.json", "--output", "a\x1b[31m\n\u202e", "--name", "b")
+    shown = r"a\x1b[31m\x0a\u202e/b"
+    assert (done.returncode, done.stdout) == (1, f"bundle: {shown}\n")
+    assert f"gemm-kit check {shown} says why" in done.stderr
 
 
 @pytest.mark.parametrize("command", ["run", "plan"])
@@ -148,6 +156,13 @@ def test_a_clean_sweep_ends_with_0(unmeasured):
         (["name=a,there"], "name=there: submissions/open/unnamed/this-machine/there exists"),
         (["hydra.sweeper.max_batch_size=null", "seed=0,-1"], "seed=-1: seed is -1"),
         (
+            ["seed=0", "timing.windows=20,100000000"],
+            "seed=0 timing.windows=100000000: timing.windows: must satisfy maximum 1000000, found",
+        ),
+        (["submission={},3", "seed=0"], "submission=3 seed=0: submission must be a group of keys"),
+        (["timing=host_clock,[1]", "seed=0"], "timing=[1] seed=0: "),
+        (["seed=0", "name=a,''"], "seed=0 name='': name is empty"),
+        (
             ["seed=0", "output=here,/dev/null/x"],
             "seed=0 output=/dev/null/x: /dev/null is no folder",
         ),
@@ -161,10 +176,51 @@ def test_a_sweep_is_refused_before_its_first_job_is_measured(sweep, line, unmeas
     assert done.stderr.startswith(f"gemm-kit: error: {line}")
 
 
-def test_an_empty_output_is_refused(unmeasured):
-    done = unmeasured("run", "output=")
-    line = "gemm-kit: error: output is empty (name a folder; output=. is the one you are in)\n"
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", line)
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["output="], "output is empty (name a folder; . is the one you are in)"),
+        (["name="], "name is empty (without one the time names the bundle)"),
+        (["--config-dir", ""], "--config-dir '' is no folder (name one with group options)"),
+        (["--plan", "p.json", "--output", ""], "output is empty (name a folder; . is the one you"),
+        (["--plan", "p.json", "--name", ""], "name is empty (without one the time names"),
+        (["--plan", ""], "Invalid value for '--plan': Path '' does not exist (see"),
+    ],
+)
+def test_what_is_empty_is_refused(arguments, line, unmeasured, gemm_kit, tmp_path):
+    if "p.json" in arguments:
+        assert gemm_kit("plan", "suite=quick", "--out", "p.json").returncode == 0
+    before = sorted(tmp_path.iterdir())
+    done = unmeasured("run", *arguments)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(f"gemm-kit: error: {line}")
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_sweep_that_has_no_place_for_its_folder_is_wrong_use(unmeasured, tmp_path):
+    (tmp_path / "multirun").touch()
+    done = unmeasured("run", "-m", "seed=0,2")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith("gemm-kit: error: cannot write multirun")
+
+
+def test_a_frozen_plan_may_come_through_a_pipe(unmeasured, gemm_kit, tmp_path):
+    assert gemm_kit("plan", "suite=quick", "seed=0", "--out", "plan.json").returncode == 0
+    end, fed = os.pipe()
+    with os.fdopen(fed, "wb") as pipe:
+        pipe.write((tmp_path / "plan.json").read_bytes())
+    with os.fdopen(end) as pipe:
+        done = unmeasured("run", "--plan", "/dev/stdin", "--name", "a", stdin=pipe)
+    assert (done.returncode, done.stdout) == (0, "bundle: submissions/a\n")
+
+
+def test_a_frozen_plan_without_an_end_is_not_read_to_its_end(unmeasured):
+    done = unmeasured("run", "--plan", "/dev/zero")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "gemm-kit: error: /dev/zero: 4194305 bytes; a document may have 4194304"
+        " (gemm-kit plan --out writes a plan)\n"
+    )
 
 
 def test_jobs_of_a_sweep_may_have_one_name_in_several_places(unmeasured):
@@ -242,11 +298,13 @@ def test_cfg_shows_the_configuration_and_measures_nothing(gemm_kit, tmp_path):
         (["--cfg", "nonsense"], "argument --cfg/-c: invalid choice: 'nonsense'"),
         (["--cfg", "job", "-m"], "Only one of --run, --multirun, --cfg"),
         (["--nonsense"], "unrecognized arguments: --nonsense"),
-        (["--config-dir", "nowhere"], "Additional config directory"),
-        (["--plan", "nowhere.json"], "cannot read nowhere.json: No such file or directory"),
-        (["--plan", "."], "cannot read .: Is a directory"),
+        (["--output", "x"], "unrecognized arguments: --output (without --plan write output=x)"),
+        (["--name=x"], "unrecognized arguments: --name=x (without --plan write name=x)"),
+        (["--config-dir", "nowhere"], "--config-dir 'nowhere' is no folder (name one with"),
+        (["--plan", "nowhere.json"], "Invalid value for '--plan': Path 'nowhere.json' does not"),
+        (["--plan", "."], "cannot read .: Is a directory (name a file that can be read)"),
         (["--plan"], "Option '--plan' requires an argument"),
-        (["--plan", "a.json", "suite=quick"], "Got unexpected extra argument (suite=quick)"),
+        (["--plan", "/dev/null", "suite=quick"], "Got unexpected extra argument (suite=quick)"),
     ],
 )
 def test_wrong_flags_are_one_line_and_exit_2(arguments, line, unmeasured):

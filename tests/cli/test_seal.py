@@ -1,6 +1,7 @@
 """`gemm-kit seal`: signing changes nothing that was sealed, and any later change shows."""
 
 import json
+import os
 import shutil
 import sys
 
@@ -119,7 +120,7 @@ def test_sealing_anew_invalidates(capsys, bundle, key, tmp_path):
         (["cpu", "--key", "."], 2, "--key .: no such file"),
         (["cpu", "--key", "cpu/bagit.txt"], 2, "--key cpu/bagit.txt: "),
         (["missing", "--key", "key"], 2, "missing: cannot be read: No such file"),
-        (["empty", "--key", "key"], 3, "not a bundle"),
+        (["empty", "--key", "key"], 3, "error: empty: not a bundle"),
         (["cpu/data/plan.json", "--key", "key"], 3, "cpu/data/plan.json: "),
         (["cpu/bagit.txt", "--key", "key"], 3, "not a verdict"),
     ],
@@ -198,6 +199,25 @@ def test_a_verdict_is_signed_beside_it(capsys, bundle, key, tmp_path):
     assert f"wrote {verdict}.sig" in err
     assert json.loads(verdict.read_text())["verdict"] == "compliant"
     assert seal(capsys, verdict, "--key", key)[0] == 2
+
+
+def test_what_acts_in_a_files_name_is_escaped(capsys, bundle, key, tmp_path):
+    assert main(["check", "--format", "json", str(bundle)]) == 0
+    verdict = tmp_path / "x\x1b[31mred\nSUMMARY: looks OK\u202e.json"
+    verdict.write_text(capsys.readouterr().out)
+    code, _, err = seal(capsys, verdict, "--key", key)
+    assert code == 0
+    shown = r"x\x1b[31mred\x0aSUMMARY: looks OK\u202e.json.sig"
+    assert f"gemm-kit: wrote {tmp_path}/{shown}\n" in err
+    assert err.count("\n") == 2
+
+
+def test_a_pipe_is_no_verdict(key, tmp_path, gemm_kit):
+    os.mkfifo(tmp_path / "verdict.json")
+    done = gemm_kit("seal", "verdict.json", "--key", key)
+    assert (done.returncode, done.stdout) == (3, "")
+    problem = "verdict.json: is not a regular file (name a plain copy)"
+    assert done.stderr == f"gemm-kit: error: {problem}\n"
 
 
 def test_a_signature_that_cannot_be_written(capsys, bundle, key, tmp_path):

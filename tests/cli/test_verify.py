@@ -1,19 +1,24 @@
 """`gemm-kit verify`, and `check --allowed-signers`: who vouches for a bundle or a verdict."""
 
 import json
+import os
+import re
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from bundles import honest_cpu, reseal, with_plan, with_system, write
 from keys import listing, make_key, public, stock_sign, stock_verify
 from kit.bundle.schema import validate
+from kit.checker import verdict_file
 from kit.checker.output.report import HAS_ERRORS, LOOKS_OK
 from kit.cli import main
 
 SIGNATURE = "signatures/vendor.sshsig"
 VERDICTS = "gemm-kit-verdict-v1"
+SUBMISSIONS = Path(__file__).parents[2] / "submissions"
 
 
 @pytest.fixture(scope="module")
@@ -220,6 +225,7 @@ def test_revoked_and_dated(capsys, bundle, keys, allowed, tmp_path):
         (["--revoked-keys", "allowed_signers"], "--allowed-signers"),
         (["--at", "2026-11-30"], "--allowed-signers"),
         (["--allowed-signers", "allowed_signers", "--at", "soon"], "--at"),
+        (["--allowed-signers", "allowed_signers", "--at", "1970-01-01"], "no key is so old"),
         (["--allowed-signers", "allowed_signers", "--revoked-keys", "cpu/bagit.txt"], "no keys"),
     ],
 )
@@ -229,6 +235,18 @@ def test_wrong_use_is_one_line(command, arguments, text, bundle, allowed, gemm_k
     assert done.stderr.startswith("gemm-kit: error: ")
     assert text in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "given", [("empty",), ("verdict.json", "--signer", "x", "--bundle", "empty")]
+)
+def test_a_bundle_that_cannot_be_read_is_named(given, bundle, allowed, gemm_kit, tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "verdict.json").write_text(gemm_kit("check", "cpu", "--format", "json").stdout)
+    (tmp_path / "verdict.json.sig").write_text("no signature")
+    done = gemm_kit("verify", *given, "--allowed-signers", "allowed_signers")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("gemm-kit: error: empty: not a bundle")
 
 
 def test_a_signer_is_required_but_none_is_named(capsys, bundle):
@@ -360,6 +378,80 @@ def test_no_verdict_is_refused_in_one_line(text, capsys, verdict, allowed):
     assert err.startswith("gemm-kit: error: ")
     assert err.count("\n") == 1
     assert len(err) < 600
+
+
+def a_pipe(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+def a_link_to_a_device(path):
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
+def a_link_to_a_pipe(path):
+    a_pipe(path.with_name("elsewhere.json"))
+    path.unlink()
+    path.symlink_to("elsewhere.json")
+
+
+@pytest.mark.parametrize("name", ["verdict.json", "verdict.json.sig"])
+@pytest.mark.parametrize("put", [a_pipe, a_link_to_a_device, a_link_to_a_pipe])
+def test_nothing_but_a_file_is_opened(put, name, verdict, allowed, gemm_kit, tmp_path):
+    (tmp_path / "elsewhere.json").touch()
+    put(tmp_path / name)
+    options = ["--allowed-signers", allowed, "--signer", "auditor@example.org"]
+    done = gemm_kit("verify", verdict.name, *options)
+    assert (done.returncode, done.stdout) == (3, "")
+    problem = "is not a regular file (name a plain copy)"
+    assert done.stderr == f"gemm-kit: error: {name}: {problem}\n"
+
+
+def test_a_pipe_that_takes_the_files_place_is_not_waited_for(capsys, verdict, allowed, monkeypatch):
+    before = verdict.stat()
+    a_pipe(verdict)
+    look = type(verdict).stat
+    monkeypatch.setattr(
+        type(verdict), "stat", lambda path, **how: before if path == verdict else look(path, **how)
+    )
+    code, out, err = audited(capsys, verdict, allowed)
+    assert (code, out) == (3, "")
+    assert err.endswith("verdict.json: is not a regular file (name a plain copy)\n")
+
+
+def test_links_to_files_are_followed(capsys, verdict, allowed, tmp_path):
+    (tmp_path / "audited").mkdir()
+    link = tmp_path / "audited/link.json"
+    link.symlink_to(verdict)
+    link.with_name("link.json.sig").symlink_to(f"{verdict}.sig")
+    assert audited(capsys, link, allowed)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("limit", "problem"),
+    [
+        ("MAXIMUM_BYTES", "more than 1000 bytes long"),
+        ("MAXIMUM_MARKS", r"holds \d+ commas and opening brackets; 1000 are allowed"),
+    ],
+)
+def test_a_verdict_is_bounded_before_it_is_built(
+    limit, problem, capsys, verdict, allowed, monkeypatch
+):
+    verdict.write_bytes(b"[" + b"[]," * 1000 + b"[]]")
+    monkeypatch.setattr(verdict_file, limit, 1000)
+    monkeypatch.setattr(verdict_file.json, "loads", None)
+    code, out, err = audited(capsys, verdict, allowed)
+    assert (code, out) == (3, "")
+    line = rf"gemm-kit: error: .*verdict\.json: {problem} \(check fewer bundles at a time\)\n"
+    assert re.fullmatch(line, err)
+
+
+def test_committed_rounds_are_far_below_the_bounds(capsys):
+    code, out, _ = run(capsys, "check", "--format", "json", SUBMISSIONS)
+    assert code == 0
+    assert len(out) < verdict_file.MAXIMUM_BYTES / 100
+    assert sum(map(out.count, ",[{")) < verdict_file.MAXIMUM_MARKS / 100
 
 
 def test_a_verdict_needs_a_signer_and_a_bundle_none(capsys, verdict, bundle, allowed):

@@ -67,6 +67,41 @@ def test_a_timing_that_the_closed_division_refuses_is_refused_first(method):
     assert refusal.value.hint == "timing=cuda_events"
 
 
+@pytest.mark.parametrize(
+    ("devices", "problem"),
+    [
+        ("-1", "devices=-1: '-1' is no GPU"),
+        ("0,", "devices=0,: '' is no GPU"),
+        ("all,0", "devices=all,0: 'all' is no GPU"),
+        ("0,1, 00", "devices=0,1, 00 names 0 twice"),
+        ("GPU-1a,gpu-1A", "devices=GPU-1a,gpu-1A names gpu-1a twice"),
+    ],
+)
+def test_devices_that_no_machine_has_are_refused(devices, problem):
+    plan = changed("backend", platform="cuda")
+    preflight(replace(plan, devices="0, 7,GPU-1a2b,gpu-ccd6a33d47a9"), {})
+    with pytest.raises(UsageError) as refusal:
+        preflight(replace(plan, devices=devices), {})
+    assert refusal.value.problem == problem
+    assert refusal.value.hint
+
+
+@pytest.mark.parametrize(
+    ("plan", "line"),
+    [
+        (changed("backend", name="jax"), "backend.name=jax is unknown (did you mean jax_gemm?)"),
+        (
+            changed("telemetry", source="x"),
+            "telemetry.source=x is unknown (known: host, none, nvml",
+        ),
+    ],
+)
+def test_members_that_the_kit_lacks_are_refused(plan, line):
+    with pytest.raises(UsageError) as refusal:
+        preflight(plan, {})
+    assert str(refusal.value).startswith(line)
+
+
 def test_a_case_that_is_called_something_else_is_refused():
     plan = small_plan()
     work = replace(plan.cases[0].workload, name="square_4096")

@@ -5,9 +5,9 @@ Mean period times mean graphics clock is the cycles of one GEMM. Those of the pr
 those of the warm-up after its first second, within the edition's fraction. A kernel that waits for
 memory keeps its time instead of its cycles, so whatever lies between both laws is allowed; but a
 clock that rose explains no more than the edition's part of a shorter period: what heats up gets no
-faster than a capped clock wanders. The first second, in which the device wakes up, takes no more than either law and the
-edition's part allow, and none of its windows more than the edition's multiple of the mean period.
-Where the host limits the launches (GK305) the difference is a warning.
+faster than a capped clock wanders. The first second, in which the device wakes up, takes no more
+than either law and the edition's part allow, and none of its windows more than the edition's
+multiple of the mean period. Where the host limits the launches (GK305) the difference is a warning.
 
 ## Why it matters
 The same program on the same operands needs the same cycles, whatever power and heat do to the

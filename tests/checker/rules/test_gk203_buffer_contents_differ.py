@@ -1,5 +1,6 @@
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,14 +29,18 @@ from bundles import (
     without_table,
 )
 from honest import buffers_table
-from kit.bundle.reader import Auditor
-from kit.distribution import uniform_shares
+from kit.bundle.reader import Auditor, parse, read_container
+from kit.checker.rules import gk203_buffer_contents_differ
+from kit.checker.runs import measured_runs
+from kit.distribution import buffer_statistics, uniform_shares
 from kit.fill import Operands, fill_seed
 from kit.number_format import number_format
+from kit.surfaces import elements, inputs
 
 CODE = "GK203"
 FILE = "buffers.csv"
-DEEP = Auditor(deep=True)
+DEEP = Auditor(deep=True, going_on=lambda: None)
+SUBMISSIONS = Path(__file__).parents[3] / "submissions"
 
 
 def set_cell(row, value):
@@ -164,7 +169,7 @@ def test_half_of_the_buffers_copied_from_their_neighbours_fail():
 
 
 def test_more_alike_buffers_than_are_recomputed_prove_nothing(monkeypatch):
-    monkeypatch.setattr("kit.checker.rules.gk203_buffer_contents_differ._MOST_ALIKE", 10)
+    monkeypatch.setattr(gk203_buffer_contents_differ, "_MOST_ALIKE", 10)
     found = result(CODE, of_few_scales(scaled(), 1000))
     assert found.outcome == "unproven"
     assert "more buffers are alike" in found.reason
@@ -282,3 +287,69 @@ def test_going_deep_into_an_absurd_size_ends_at_once():
     found = result(CODE, bundle)
     assert found.outcome == "fail"  # for its bins; nothing was recomputed
     assert not any("recomputed" in finding.required for finding in found.findings)
+
+
+def recomputed(monkeypatch):
+    """The buffers that are recomputed from here on, each with whether it gives signs of life."""
+    made = []
+
+    def count(operands, surface, buffer_set, going_on=None):
+        made.append((surface, buffer_set, going_on is not None))
+        return buffer_statistics(operands, surface, buffer_set, going_on)
+
+    monkeypatch.setattr(gk203_buffer_contents_differ, "buffer_statistics", count)
+    return made
+
+
+def all_elements(bundle):
+    """What `--deep` recomputes: each case once, however many runs it has."""
+    total = 0
+    for case in bundle.plan.cases:
+        sets = bundle.cases[case.id].runs[0].document.rotation.sets
+        row = number_format(case.number_format)
+        total += sets * sum(elements(case.workload, row, name) for name in inputs(row))
+    return total
+
+
+def test_the_elements_of_all_cases_together_are_bounded(monkeypatch):
+    bundle = replace(honest_cpu(), auditor=DEEP)
+    total = all_elements(bundle)
+    monkeypatch.setattr(gk203_buffer_contents_differ, "_MOST_ELEMENTS", total)
+    assert outcome(CODE, bundle) == "pass"
+    monkeypatch.setattr(gk203_buffer_contents_differ, "_MOST_ELEMENTS", total - 1)
+    made = recomputed(monkeypatch)
+    found = result(CODE, bundle)
+    assert found.outcome == "unproven"
+    limit = f"--deep recomputes {total - 1} elements of a bundle; its buffers hold {total}"
+    assert limit in found.reason
+    # What every check recomputes still is, within the time that every bundle has.
+    assert {entry[1:] for entry in made} == {(0, False)}
+    wrong = everywhere(bundle, "checksum", set_cell(0, lambda value: value ^ 1))
+    assert outcome(CODE, wrong) == "fail"
+
+
+def test_the_run_with_the_most_sets_counts(monkeypatch):
+    bundle = replace(honest_cpu(), auditor=DEEP)
+    monkeypatch.setattr(gk203_buffer_contents_differ, "_MOST_ELEMENTS", all_elements(bundle))
+    sets = bundle.cases[PLAIN].runs[1].document.rotation.sets
+    larger = with_field(bundle, PLAIN, 2, "rotation.sets", sets + 1)
+    assert "its buffers hold" in result(CODE, larger).reason
+
+
+def test_more_than_the_devices_memory_is_not_recomputed(monkeypatch):
+    bundle = replace(honest_cpu(), auditor=DEEP)
+    (device,) = bundle.environment.devices
+    small = replace(bundle.environment, devices=(replace(device, memory_bytes=1000),))
+    made = recomputed(monkeypatch)
+    found = result(CODE, replace(bundle, environment=small))
+    assert found.outcome == "unproven"
+    assert re.search(r"buffers of \d+ bytes are not recomputed: its device has 1000", found.reason)
+    assert {buffer_set for _, buffer_set, _ in made} == {0}
+
+
+def test_every_committed_bundle_is_recomputed_whole():
+    folders = [path.parent for path in SUBMISSIONS.rglob("tagmanifest-sha256.txt")]
+    bundles = [parse(read_container(folder)) for folder in folders]
+    assert max(map(all_elements, bundles)) * 10 < gk203_buffer_contents_differ._MOST_ELEMENTS
+    for bundle in bundles:
+        assert not any(map(gk203_buffer_contents_differ._too_large, measured_runs(bundle)))
