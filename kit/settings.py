@@ -61,7 +61,7 @@ def require_keys(composed: Mapping[str, Any]) -> None:
         if key in _MADE_HERE:
             continue
         if key not in composed:
-            raise UsageError(f"{key}: missing", hint=f"leave out ~{key}")
+            raise UsageError(f"{key}: missing", hint=f"leave out ~{key}, or give it")
         is_group = key in _INGREDIENTS or is_dataclass(kinds.get(key))
         if is_group and not isinstance(composed[key], Mapping):
             raise UsageError(f"{key} must be a group of keys", hint=f"give {key}.KEY=VALUE")
@@ -109,7 +109,7 @@ def with_place(plan: RunPlan, output: object, name: object) -> Settings:
     """A plan, and where its bundle shall lie.
 
     Raises:
-        UsageError: the folder or the bundle's name is empty, or no text.
+        UsageError: the folder or the bundle's name is empty, does not print, or is no text.
     """
     folder = _filled("output", output, "name a folder; . is the one you are in")
     if name is None:
@@ -122,6 +122,8 @@ def _filled(place: str, value: object, remedy: str) -> str:
         raise _not_text(place)
     if not value:
         raise UsageError(f"{place} is empty", hint=remedy)
+    if not value.isprintable():  # it is told on stdout as it is, for programs
+        raise UsageError(f"{place} {value!r} holds what does not print", hint="name another one")
     return value
 
 

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 _CONFIG = "run"
 _PLAN_REMEDY = "gemm-kit plan --out writes a plan"
-_LONGEST_PATH = 4096
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -104,12 +103,11 @@ def read_plan(path: Path) -> RunPlan:
 
 def _measure(asked: Settings, job: str = "") -> int:
     """Measure; `job` is what a sweep's job is told by."""
-    from kit.checker.printable import printable
     from kit.runner.launcher import measure
 
     def announce(bundle: Path) -> None:
         try:
-            print(f"bundle: {printable(str(bundle), _LONGEST_PATH)}", flush=True)
+            print(f"bundle: {bundle}", flush=True)
         except OSError:  # what was measured must be found all the same
             tell(f"gemm-kit: {bundle} is measured, but not judged")
             raise
@@ -370,11 +368,12 @@ def _require_option(override: str) -> None:
         (parsed,) = OverridesParser.create().parse_overrides([override])
     except Exception as error:  # noqa: BLE001 - told apart there
         _raise_explained(error)
-    options = [path.stem for path in (CONFIGS / parsed.key_or_group).glob("*.yaml")]
-    if not options or parsed.is_delete():
+    folder = CONFIGS / parsed.key_or_group
+    if parsed.is_delete() or not os.path.isdir(folder):  # noqa: PTH112 - a name may be too long
         return
+    options = [path.stem for path in folder.glob("*.yaml")]
     value = parsed.value()
     for name in value if isinstance(value, list) else [value]:
-        if name is None or isinstance(name, int | float | list):
+        if name is None or isinstance(name, int | float | list | dict):
             problem = f"{override}: {parsed.key_or_group} takes the name of an option"
             raise UsageError(problem, hint=did_you_mean(str(name), options))

@@ -81,7 +81,7 @@ def _refuse_devices(devices: str) -> None:
         entry = given.strip().lower()
         if not _GPU.fullmatch(entry):
             hint = "all, or NVML indices or UUIDs, separated by commas"
-            raise UsageError(f"devices={devices}: {entry!r} is no GPU", hint=hint)
+            raise UsageError(f"devices={devices}: {given.strip()!r} is no GPU", hint=hint)
         gpu = str(int(entry)) if entry.isdecimal() else entry
         if gpu in named:
             raise UsageError(f"devices={devices} names {gpu} twice", hint="name each once")

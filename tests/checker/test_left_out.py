@@ -11,6 +11,7 @@ from bundles import (
     with_column,
     with_field,
     with_lead,
+    with_rows,
     with_run,
     without_table,
 )
@@ -38,11 +39,31 @@ def without_slope(bundle):
     )
 
 
+def tripled(nanoseconds):
+    return nanoseconds * 3
+
+
+def before_the_load(table):
+    return table["t_ns"] < honest_gpu().cases[GUIDELINE].runs[0].document.timing.start.before_ns
+
+
 FAULTS = {
     "a host too far ahead, without the pilot": (
         "GK305",
         lambda: with_lead(honest_gpu(), GUIDELINE, 1, 40 * 3_190_824),
         lambda bundle: with_field(bundle, GUIDELINE, 1, "dispatch.pilot_period_ns", None),
+    ),
+    "a pilot three times as slow, without the host's part of it": (
+        "GK305",
+        lambda: with_field(honest_gpu(), GUIDELINE, 1, "dispatch.pilot_period_ns", tripled),
+        lambda bundle: with_field(bundle, GUIDELINE, 1, "dispatch.pilot_enqueue_ns", None),
+    ),
+    "another power at rest, without the counter under load": (
+        "GK321",
+        lambda: with_column(
+            honest_gpu(), GUIDELINE, 1, "power.csv", "power_instant_mw", lambda mw: mw * 9 // 10
+        ),
+        lambda bundle: with_rows(bundle, GUIDELINE, 1, "energy.csv", before_the_load),
     ),
     "a load that ends late, without the slope": (
         "GK318",

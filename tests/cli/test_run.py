@@ -42,12 +42,13 @@ def test_a_frozen_plan_is_measured_without_hydra(unmeasured, gemm_kit, tmp_path)
     assert (tmp_path / "a/b/plan.json").read_bytes() == (tmp_path / "plan.json").read_bytes()
 
 
-def test_what_acts_in_a_folders_name_is_escaped(unmeasured, gemm_kit):
+@pytest.mark.parametrize(("option", "place"), [("--output", "output"), ("--name", "name")])
+def test_what_does_not_print_names_no_folder(option, place, unmeasured, gemm_kit):
     assert gemm_kit("plan", "suite=square", "seed=1", "--out", "plan.json").returncode == 0
-    done = unmeasured("run", "--plan", "plan.json", "--output", "a\x1b[31m\n\u202e", "--name", "b")
-    shown = r"a\x1b[31m\x0a\u202e/b"
-    assert (done.returncode, done.stdout) == (1, f"bundle: {shown}\n")
-    assert f"gemm-kit check {shown} says why" in done.stderr
+    done = unmeasured("run", "--plan", "plan.json", option, "a\x1b[31m\n\u202e")
+    assert (done.returncode, done.stdout) == (2, "")
+    shown = r"'a\x1b[31m\n\u202e' holds what does not print (name another one)"
+    assert done.stderr == f"gemm-kit: error: {place} {shown}\n"
 
 
 @pytest.mark.parametrize("command", ["run", "plan"])

@@ -44,7 +44,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     severity = methodology_severity(bundle)
 
     def judge(run: MeasuredRun) -> Iterator[Finding]:
-        questions = [_pilot(run, rules, severity)]
+        questions = [_headroom(run, rules, severity), _pilot(run, rules)]
         candidates = run.document.dispatch.candidates
         raced = [entry.period_ns for entry in candidates if entry.period_ns is not None]
         if raced:
@@ -56,7 +56,7 @@ def check(bundle: Bundle, rules: Ruleset) -> Iterator[Finding]:
     yield from judge_runs(bundle, judge)
 
 
-def _pilot(run: MeasuredRun, rules: Ruleset, severity: Severity) -> Iterator[Finding]:
+def _headroom(run: MeasuredRun, rules: Ruleset, severity: Severity) -> Iterator[Finding]:
     pilot = run.document.dispatch
     if pilot.pilot_enqueue_ns is None or pilot.pilot_period_ns is None:
         raise Unproven("the pilot's times are missing")
@@ -65,7 +65,13 @@ def _pilot(run: MeasuredRun, rules: Ruleset, severity: Severity) -> Iterator[Fin
         found = f"{pilot.pilot_enqueue_ns} ns to hand over a call of {call_ns} ns"
         required = f"at most {rules.dispatch_headroom:.0%} of it"
         yield Finding(run.at("dispatch.pilot_enqueue_ns"), found, required, severity)
-    yield from _period(run, "pilot_period_ns", pilot.pilot_period_ns, rules)
+
+
+def _pilot(run: MeasuredRun, rules: Ruleset) -> Iterator[Finding]:
+    period_ns = run.document.dispatch.pilot_period_ns
+    if period_ns is None:
+        raise Unproven("the pilot's times are missing")
+    yield from _period(run, "pilot_period_ns", period_ns, rules)
 
 
 def _period(run: MeasuredRun, seen_by: str, seen_ns: float, rules: Ruleset) -> Iterator[Finding]:
