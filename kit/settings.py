@@ -61,7 +61,7 @@ def require_keys(composed: Mapping[str, Any]) -> None:
         if key in _MADE_HERE:
             continue
         if key not in composed:
-            raise UsageError(f"{key}: missing", hint=f"leave out ~{key}, or give it")
+            raise UsageError(f"{key}: missing", hint=f"leave out ~{key}")
         is_group = key in _INGREDIENTS or is_dataclass(kinds.get(key))
         if is_group and not isinstance(composed[key], Mapping):
             raise UsageError(f"{key} must be a group of keys", hint=f"give {key}.KEY=VALUE")
