@@ -8,6 +8,7 @@ import json
 import math
 import re
 import unicodedata
+from pathlib import Path
 from typing import Any, NoReturn
 
 from kit.bundle.foreign_text import shown
@@ -41,6 +42,16 @@ def dumps(value: object) -> bytes:
     """
     text = json.dumps(value, sort_keys=True, indent=1, ensure_ascii=True, allow_nan=False)
     return text.encode("ascii") + b"\n"
+
+
+def read_bounded(path: Path) -> bytes:
+    """At most one byte more than a document may have: it may be a device, and have no end.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        return file.read(MAXIMUM_BYTES + 1)
 
 
 def loads(data: bytes, place: str) -> object:

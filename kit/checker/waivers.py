@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from kit.bundle.strict_json import MAXIMUM_BYTES, loads
+from kit.bundle.strict_json import loads, read_bounded
 from kit.checker.catalogue import rule_codes
 from kit.checker.limits import MAXIMUM_TEXT
 from kit.checker.printable import printable
@@ -27,9 +27,7 @@ def read_waivers(path: Path) -> tuple[Waiver, ...]:
         UsageError: the file cannot be read or says something else.
     """
     try:
-        with path.open("rb") as file:  # may be a pipe or a device, and have no end
-            data = file.read(MAXIMUM_BYTES + 1)
-        document: Any = loads(data, f"--waivers {path}")
+        document: Any = loads(read_bounded(path), f"--waivers {path}")
     except OSError as error:
         raise UsageError(f"--waivers {path}: cannot be read: {error.strerror}") from None
     except BundleError as error:

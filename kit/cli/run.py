@@ -87,13 +87,11 @@ def read_plan(path: Path) -> RunPlan:
         UsageError: the file cannot be read, or is no plan.
     """
     from kit.bundle.documents import parse_document
-    from kit.bundle.strict_json import MAXIMUM_BYTES
+    from kit.bundle.strict_json import read_bounded
     from kit.errors import BundleError
 
     try:
-        with path.open("rb") as file:  # may be a pipe or a device, and have no end
-            data = file.read(MAXIMUM_BYTES + 1)
-        return parse_document(RunPlan, data, str(path))
+        return parse_document(RunPlan, read_bounded(path), str(path))
     except OSError as error:
         problem = f"cannot read {path}: {error.strerror}"
         raise UsageError(problem, hint="name a file that can be read") from None

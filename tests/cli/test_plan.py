@@ -102,6 +102,15 @@ def test_wrong_use(arguments, line, capsys):
     assert (printed.out, printed.err.count("\n")) == ("", 1)
 
 
+def require_no_plan(overrides, line, path, capsys):
+    """It is wrong use, told in this one line, and nothing is written."""
+    assert main(["plan", *overrides, "--out", str(path)]) == 2
+    printed = capsys.readouterr()
+    assert printed.err.startswith(f"gemm-kit: error: {line}")
+    assert (printed.out, printed.err.count("\n")) == ("", 1)
+    assert not path.exists()
+
+
 @pytest.mark.parametrize(
     ("overrides", "line"),
     [
@@ -125,12 +134,7 @@ def test_wrong_use(arguments, line, capsys):
     ],
 )
 def test_what_no_bundle_could_hold_is_no_plan(overrides, line, tmp_path, capsys):
-    path = tmp_path / "plan.json"
-    assert main(["plan", *overrides, "--out", str(path)]) == 2
-    printed = capsys.readouterr()
-    assert printed.err.startswith(f"gemm-kit: error: {line}")
-    assert (printed.out, printed.err.count("\n")) == ("", 1)
-    assert not path.exists()
+    require_no_plan(overrides, line, tmp_path / "plan.json", capsys)
 
 
 @pytest.mark.parametrize(
@@ -146,12 +150,7 @@ def test_what_no_bundle_could_hold_is_no_plan(overrides, line, tmp_path, capsys)
     ],
 )
 def test_what_run_would_refuse_on_any_machine_is_no_plan(overrides, line, tmp_path, capsys):
-    path = tmp_path / "plan.json"
-    assert main(["plan", *overrides, "--out", str(path)]) == 2
-    printed = capsys.readouterr()
-    assert printed.err.startswith(f"gemm-kit: error: {line}")
-    assert (printed.out, printed.err.count("\n")) == ("", 1)
-    assert not path.exists()
+    require_no_plan(overrides, line, tmp_path / "plan.json", capsys)
 
 
 def test_what_only_a_machine_can_tell_is_left_to_it(capsys):
